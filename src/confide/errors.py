@@ -1,0 +1,75 @@
+"""The exceptions of Confide.
+
+Everything that Confide raises on purpose descends from one root, so that a caller can catch it by one name::
+
+    ConfideError
+    ├── InvalidArgument (also ValueError)      an argument is wrong; says which, its value, and what to do
+    │   ├── ExpressionError                    text that is not in the expression language, or is unsafe
+    │   ├── RangeError                         an expression that is undefined or unbounded on its bounds
+    │   ├── ParameterError                     θ outside its space, or of the wrong shape
+    │   └── PrivacyError                       a guarantee that does not exist, or cannot be converted
+    ├── IncompatibleError (also TypeError)     two parts that do not fit, such as a mechanism and a statistic
+    └── AccuracyError                          a computation that cannot reach the accuracy it promises
+
+An `InvalidArgument` is built from its four parts, so that no message can forget one of them.
+"""
+
+from __future__ import annotations
+
+_LONGEST_VALUE = 120
+
+
+def _shorten(value: object) -> str:
+    """`repr` of a value, cut to a length that fits in a message."""
+    text = repr(value)
+    if len(text) <= _LONGEST_VALUE:
+        return text
+    return f"{text[: _LONGEST_VALUE - 20]}… ({len(text)} characters)"
+
+
+class ConfideError(Exception):
+    """The root of all errors that Confide raises on purpose."""
+
+
+class InvalidArgument(ConfideError, ValueError):
+    """An argument has a value that cannot be used.
+
+    >>> raise InvalidArgument("n", 0, "must be at least 1", "give the number of records")
+    Traceback (most recent call last):
+    ...
+    confide.errors.InvalidArgument: n = 0 must be at least 1; give the number of records
+    """
+
+    def __init__(self, argument: str, value: object, problem: str, remedy: str) -> None:
+        self.argument = argument
+        self.value = value
+        self.problem = problem
+        self.remedy = remedy
+        super().__init__(f"{argument} = {_shorten(value)} {problem}; {remedy}")
+
+    def __reduce__(self) -> tuple[type[InvalidArgument], tuple[str, object, str, str]]:
+        return type(self), (self.argument, self.value, self.problem, self.remedy)
+
+
+class ExpressionError(InvalidArgument):
+    """A text is not in the expression language (or is unsafe to read)."""
+
+
+class RangeError(InvalidArgument):
+    """An expression is undefined or unbounded somewhere on its bounds."""
+
+
+class ParameterError(InvalidArgument):
+    """θ lies outside the population's parameter space, or has the wrong shape."""
+
+
+class PrivacyError(InvalidArgument):
+    """A guarantee is impossible, or cannot be had from the given one."""
+
+
+class IncompatibleError(ConfideError, TypeError):
+    """Two parts do not fit together."""
+
+
+class AccuracyError(ConfideError, ArithmeticError):
+    """A computation cannot reach the accuracy that it promises."""

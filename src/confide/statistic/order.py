@@ -1,0 +1,132 @@
+"""Order statistics: the value of a given rank among s(x₁), …, s(xₙ)."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import jax.numpy as jnp
+
+from confide.errors import InvalidArgument
+from confide.statistic.statistic import Pair, Statistic, _scalar, check_count, scalar_width
+from confide.statistic.transform import Transform, as_pair
+
+
+class OrderStatistic(Statistic):
+    """The m-th smallest of s(x₁), …, s(xₙ). A mechanism may look at a window of ranks around m, fixed in advance."""
+
+    def __init__(self, expression: Any, bounds: Any, *, range: Any = None) -> None:
+        super().__init__(_scalar(expression, range, type(self).__name__), as_pair("bounds", bounds))
+        _ = self.ranges
+
+    @abstractmethod
+    def rank(self, n: int) -> int:
+        """The rank m, from 1 (smallest) to n (largest)."""
+
+    def summary(self, records: Any, window: int = 0) -> Any:
+        """The sorted values of ranks m−K … m+K (K = window) on the last axis.
+
+        Ranks below 1 hold the lower end of the range and ranks above n the upper one: what a replaced record can become.
+        """
+        return self.window(self.values(records), window)
+
+    def window(self, values: Any, window: int) -> Any:
+        """The same from values of s that are already computed, in any order."""
+        low, high = self.ranges[0]
+        n = values.shape[-1]
+        middle = self.rank(n)
+        ordered = jnp.sort(values, axis=-1)[..., max(middle - window, 1) - 1 : min(middle + window, n)]
+        padding = [(0, 0)] * (ordered.ndim - 1)
+        before, after = max(window - middle + 1, 0), max(middle + window - n, 0)
+        ordered = jnp.pad(ordered, [*padding, (before, 0)], constant_values=low)
+        return jnp.pad(ordered, [*padding, (0, after)], constant_values=high)
+
+    def sensitivity(self, n: int, norm: int = 1) -> float:
+        """The whole width of the range: at worst one record moves an order statistic from end to end."""
+        del norm
+        check_count(n)
+        return scalar_width(self)
+
+
+class Median(OrderStatistic):
+    """The median, defined as the value of rank ⌈n/2⌉ so that it is an order statistic for every n.
+
+    >>> Median("abs(x)", bounds=(-10, 10)).rank(100)
+    50
+    """
+
+    noun = "the median of"
+
+    def rank(self, n: int) -> int:
+        """⌈n/2⌉."""
+        return (check_count(n) + 1) // 2
+
+
+class Maximum(OrderStatistic):
+    """The largest value.
+
+    >>> Maximum("x", bounds=(0, 1)).rank(7)
+    7
+    """
+
+    noun = "the maximum of"
+
+    def rank(self, n: int) -> int:
+        """Rank n."""
+        return check_count(n)
+
+
+class Minimum(OrderStatistic):
+    """The smallest value.
+
+    >>> Minimum("x", bounds=(0, 1)).rank(7)
+    1
+    """
+
+    noun = "the minimum of"
+
+    def rank(self, n: int) -> int:
+        """Rank 1."""
+        check_count(n)
+        return 1
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Quantile(OrderStatistic):
+    """The value of rank ⌈qn⌉.
+
+    >>> Quantile("x", 0.07, bounds=(0, 1)).rank(100)
+    7
+    """
+
+    transforms: tuple[Transform, ...]
+    bounds: Pair
+    q: float
+
+    def __init__(self, expression: Any, q: float, bounds: Any, *, range: Any = None) -> None:
+        try:
+            level = float(q)
+        except (TypeError, ValueError):
+            level = math.nan
+        if not 0 < level <= 1:
+            raise InvalidArgument("q", q, "is not in (0, 1]", "give a level such as 0.9")
+        object.__setattr__(self, "q", level)
+        super().__init__(expression, bounds, range=range)
+
+    @property
+    def noun(self) -> str:  # type: ignore[override]
+        """How it is spoken of."""
+        return f"the {self.q:g}-quantile of"
+
+    def _key(self) -> tuple[Any, ...]:
+        return *super()._key(), self.q
+
+    def rank(self, n: int) -> int:
+        """⌈qn⌉, with q read as the decimal that was written: 0.07 · 100 is 7, not 7.000000000000001."""
+        return math.ceil(Fraction(repr(self.q)) * check_count(n))
+
+    def __repr__(self) -> str:
+        return f"Quantile({self.transforms[0]}, {self.q:g}, bounds={self.bounds})"

@@ -1,0 +1,179 @@
+"""What is computed from the records: `Mean` and `Each`, and what every statistic has in common."""
+
+from __future__ import annotations
+
+import operator
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import jax.numpy as jnp
+
+from confide.errors import InvalidArgument
+from confide.statistic.sensitivity import vector_sensitivity
+from confide.statistic.transform import Transform, apply, as_pair, as_transform
+
+Pair = tuple[float, float]
+
+
+@dataclass(frozen=True, eq=False)
+class Statistic(ABC):
+    """A reduction of s(x₁), …, s(xₙ), where each record is first clipped to the bounds.
+
+    Clipping is part of the statistic: it is what bounds the influence of one record, so it belongs to the release and to the
+    likelihood alike.
+    """
+
+    transforms: tuple[Transform, ...]
+    bounds: Pair
+
+    #: how the reduction is spoken of
+    noun: ClassVar[str]
+
+    def _key(self) -> tuple[Any, ...]:
+        return type(self), self.transforms, self.bounds
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Statistic) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    @property
+    def dimension(self) -> int:
+        """The number of components of s."""
+        return len(self.transforms)
+
+    @property
+    def ranges(self) -> tuple[Pair, ...]:
+        """The certified range of each component of s on the bounds."""
+        return tuple(transform.range(*self.bounds) for transform in self.transforms)
+
+    @property
+    def range(self) -> Any:
+        """The certified (low, high) of s; one pair per component when s is a vector."""
+        return self.ranges[0] if self.dimension == 1 else self.ranges
+
+    @property
+    def levels(self) -> tuple[float, ...] | None:
+        """The finite set of values of s, where that is provable; None otherwise.
+
+        A comparison has levels 0 and 1. The record itself, `x` on bounds (0, k−1) with whole numbers, is read as a code of
+        one of k categories.
+        """
+        if self.dimension > 1:
+            return None
+        transform = self.transforms[0]
+        if transform.is_identity and self.bounds[0] == 0 and self.bounds[1] == int(self.bounds[1]) < 1024:
+            return tuple(float(code) for code in range(int(self.bounds[1]) + 1))
+        return transform.levels
+
+    def values(self, records: Any) -> Any:
+        """s(clip(x)) for each record, clamped to the certified range; a vector s adds a last axis."""
+        parts = [apply(transform, jnp, records, *self.bounds) for transform in self.transforms]
+        return parts[0] if self.dimension == 1 else jnp.stack(parts, axis=-1)
+
+    @abstractmethod
+    def summary(self, records: Any, window: int = 0) -> Any:
+        """What a mechanism may see of the records (…, n)."""
+
+    @abstractmethod
+    def sensitivity(self, n: int, norm: int = 1) -> float:
+        """How far the statistic can move when one of n records is replaced by another."""
+
+    def __str__(self) -> str:
+        parts = ", ".join(str(transform) for transform in self.transforms)
+        s = parts if self.dimension == 1 else f"({parts})"
+        return f"{self.noun} {s} with x clipped to [{self.bounds[0]:g}, {self.bounds[1]:g}]"
+
+    def __repr__(self) -> str:
+        texts = [str(transform) for transform in self.transforms]
+        return f"{type(self).__name__}({texts[0] if self.dimension == 1 else texts!r}, bounds={self.bounds})"
+
+
+def scalar_width(statistic: Statistic) -> float:
+    """The width of the certified range of a scalar s."""
+    low, high = statistic.ranges[0]
+    return high - low
+
+
+def check_count(n: object) -> int:
+    """A number of records: a whole number, at least 1."""
+    remedy = "give the number of records as a whole number, such as n=100"
+    try:
+        count = operator.index(n)  # type: ignore[arg-type]
+    except TypeError:
+        raise InvalidArgument("n", n, "is not a whole number", remedy) from None
+    if isinstance(n, bool) or count < 1:
+        raise InvalidArgument("n", n, "is not a positive number of records", remedy)
+    return count
+
+
+def _as_transforms(expression: object, declared: object) -> tuple[Transform, ...]:
+    if isinstance(expression, Sequence) and not isinstance(expression, str):
+        if not expression:
+            raise InvalidArgument("expression", expression, "is empty", "give at least one expression")
+        ranges = [None] * len(expression) if declared is None else list(declared)  # type: ignore[call-overload]
+        if len(ranges) != len(expression):
+            raise InvalidArgument("range", declared, "has another length than the expressions", "give one each")
+        return tuple(as_transform(part, r) for part, r in zip(expression, ranges, strict=True))
+    return (as_transform(expression, declared),)
+
+
+def _scalar(expression: object, declared: object, noun: str) -> tuple[Transform, ...]:
+    if isinstance(expression, Sequence) and not isinstance(expression, str):
+        raise InvalidArgument("expression", expression, f"is a list, but {noun} takes one", "use Mean for vectors")
+    return _as_transforms(expression, declared)
+
+
+class Mean(Statistic):
+    """The mean of s(x) over the records: scalar for one expression, a vector for a list of them.
+
+    >>> Mean("abs(x)", bounds=(-10, 10)).range
+    (0.0, 10.0)
+    >>> Mean(["x", "x**2"], bounds=(-10, 10)).range
+    ((-10.0, 10.0), (0.0, 100.0))
+    >>> Mean("x**2", bounds=(-10, 10)).sensitivity(n=100)
+    1.0
+    """
+
+    noun = "the mean of"
+
+    def __init__(self, expression: Any, bounds: Any, *, range: Any = None) -> None:
+        super().__init__(_as_transforms(expression, range), as_pair("bounds", bounds))
+        _ = self.ranges  # an expression that is undefined on its bounds is refused here
+
+    def summary(self, records: Any, window: int = 0) -> Any:
+        """The mean over the records' axis."""
+        del window
+        return jnp.mean(self.values(records), axis=-1 if self.dimension == 1 else -2)
+
+    def sensitivity(self, n: int, norm: int = 1) -> float:
+        """sup ‖s(x) − s(x')‖ / n."""
+        return vector_sensitivity(self.transforms, self.bounds, norm) / check_count(n)
+
+
+class Each(Statistic):
+    """One noisy value of s(x) per record: the local model, the paper's sequential release (Sec 3.4).
+
+    >>> Each("x > 2", bounds=(0, 5)).levels
+    (0.0, 1.0)
+    """
+
+    noun = "each record's"
+
+    def __init__(self, expression: Any, bounds: Any, *, range: Any = None) -> None:
+        super().__init__(_scalar(expression, range, "Each"), as_pair("bounds", bounds))
+        _ = self.ranges
+
+    def summary(self, records: Any, window: int = 0) -> Any:
+        """s of each record."""
+        del window
+        return self.values(records)
+
+    def sensitivity(self, n: int, norm: int = 1) -> float:
+        """The whole width of the range, for each value depends on one record only."""
+        del norm
+        check_count(n)
+        return scalar_width(self)
