@@ -1,0 +1,6 @@
+"""Privacy guarantees: what each promises, how one follows from another, and how several add up."""
+
+from confide.privacy.composition import compose
+from confide.privacy.guarantee import GDP, ZCDP, ApproxDP, Privacy, PureDP, Unlimited
+
+__all__ = ["Privacy", "PureDP", "ApproxDP", "ZCDP", "GDP", "Unlimited", "compose"]
