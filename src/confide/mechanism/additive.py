@@ -1,0 +1,102 @@
+"""Adding noise that does not depend on the records."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from confide.errors import InvalidArgument
+from confide.mechanism.base import Law, Mechanism, accept_privacy, options_repr, set_positive
+from confide.mechanism.lattice import LatticeNoise, lattice_index, nearest_index
+from confide.mechanism.noise import Noise
+from confide.privacy import Privacy
+from confide.statistic import OrderStatistic, Statistic
+
+Layout = Literal["scalar", "vector", "window"]
+
+
+def layout_of(statistic: Statistic) -> Layout:
+    """How a summary of the statistic is laid out: elementwise, a vector on its last axis, or a window of ranks."""
+    if isinstance(statistic, OrderStatistic):
+        return "window"
+    return "vector" if statistic.dimension > 1 else "scalar"
+
+
+class AdditiveLaw(Law):
+    """y = u + V, coordinate by coordinate. With noise on a lattice u is first rounded to the lattice.
+
+    `layout` says what a summary is: "scalar" (each entry is its own release: a mean, or one value per
+    record), "vector" (the last axis is one release) or "window" (the last axis holds ranks, u in the middle).
+    """
+
+    noise: Noise
+    layout: Layout = eqx.field(static=True, default="scalar")
+
+    @property
+    def window(self) -> int:
+        """No rank but the statistic's own."""
+        return 0
+
+    def centre(self, summary: Float[Array, "..."]) -> Float[Array, "..."]:
+        """u, as it is before noise: on the lattice if the noise is."""
+        u = jnp.asarray(summary)
+        if self.layout == "window":
+            u = u[..., u.shape[-1] // 2]
+        if isinstance(self.noise, LatticeNoise):
+            u = self.noise.step * nearest_index(u, self.noise.step)
+        return u
+
+    def sample(self, key: jax.Array, summary: Float[Array, "..."]) -> Float[Array, "..."]:
+        """A released value for each summary."""
+        u = self.centre(summary)
+        if isinstance(self.noise, LatticeNoise):
+            # added as whole numbers, so that the value is a multiple of the step to the last bit
+            index = nearest_index(u, self.noise.step) + self.noise.sample_index(key, u.shape)
+            return self.noise.step * index
+        return u + self.noise.sample(key, u.shape)
+
+    def log_prob(self, value: Float[Array, "..."], summary: Float[Array, "..."]) -> Float[Array, "..."]:
+        """The log density or log mass of one release; summed over the coordinates of a vector."""
+        u = self.centre(summary)
+        if isinstance(self.noise, LatticeNoise):
+            index, on_lattice = lattice_index(value, self.noise.step)
+            log_mass = self.noise.log_mass(index - nearest_index(u, self.noise.step))
+            each = jnp.where(on_lattice, log_mass, -jnp.inf)
+        else:
+            each = self.noise.log_prob(value - u)
+        return jnp.sum(each, axis=-1) if self.layout == "vector" else each
+
+
+@dataclass(frozen=True, repr=False)
+class AdditiveMechanism(Mechanism):
+    """What the mechanisms that add noise share: either a guarantee or a scale, and a lattice if one is wanted."""
+
+    privacy: Privacy | None = None
+    scale: float | None = field(default=None, kw_only=True)
+    step: float | None = field(default=None, kw_only=True)
+
+    #: the guarantees that this noise can give, and what to do about the others
+    kinds: ClassVar[tuple[type[Privacy], ...]]
+    remedy: ClassVar[str] = ""
+
+    def __post_init__(self) -> None:
+        name = type(self).__name__
+        if (self.privacy is None) == (self.scale is None):
+            problem = "must be given" if self.privacy is None else "is given beside a guarantee, which sets it"
+            raise InvalidArgument("scale", self.scale, problem, f"give {name} either a guarantee or scale=")
+        if self.privacy is not None:
+            accept_privacy(name, self.privacy, self.kinds, self.remedy)
+        set_positive(self, "scale", "step")
+
+    __repr__ = options_repr
+
+    def __str__(self) -> str:
+        lattice = "" if self.step is None else f" on multiples of {self.step:g}"
+        if self.privacy is None:
+            return f"{type(self).__name__} noise of scale {self.scale:g}{lattice}"
+        return f"{type(self).__name__} noise{lattice}{',' if lattice else ''} for {self.privacy}"

@@ -1,0 +1,170 @@
+"""What every mechanism is: a specification of noise, and the law that it becomes for a statistic of n records.
+
+A *mechanism* is a promise (a guarantee, or a scale that somebody else used). Given a statistic and the number of
+records, `calibrate` turns it into a *law*: the conditional distribution of the released value given the records. A
+law never sees the records themselves, only their *summary*, which is all that the released value depends on:
+
+* `Mean`: the mean u, shape (...), or (..., d) for a vector; the value has the same shape;
+* order statistics: the sorted values of ranks m−K, …, m+K, shape (..., 2K+1), where ranks below 1 hold the low end
+  of the range and ranks above n the high end; the value has shape (...);
+* `Each`: s(x₁), …, s(xₙ), shape (..., n); so has the value.
+
+Neighbours are data sets of the same, public, size n that differ in one record.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import operator
+from abc import ABC, abstractmethod
+from typing import Any, NoReturn
+
+import equinox as eqx
+import jax
+from jaxtyping import Array, Float
+
+from confide.errors import IncompatibleError, InvalidArgument, PrivacyError
+from confide.privacy import Privacy, Unlimited
+from confide.statistic import OrderStatistic, Statistic
+
+
+class Law(eqx.Module):
+    """The calibrated law of a released value given the records' summary.
+
+    Numbers are leaves of the pytree, so that a compiled function that takes a law as an argument serves every
+    scale; the K of the window is static. All methods can be traced, batched and
+    compiled, and compute in double precision where JAX does.
+    """
+
+    @property
+    @abstractmethod
+    def window(self) -> int:
+        """How many ranks on either side of an order statistic the value depends on; 0 for other statistics."""
+
+    @abstractmethod
+    def sample(self, key: jax.Array, summary: Float[Array, "..."]) -> Float[Array, "..."]:
+        """A released value for each summary. For simulation: a real release draws its noise in exact arithmetic."""
+
+    @abstractmethod
+    def log_prob(self, value: Float[Array, "..."], summary: Float[Array, "..."]) -> Float[Array, "..."]:
+        """The log density (log mass on a lattice) of one released value; of each record's value for `Each`."""
+
+
+class Mechanism(ABC):
+    """How noise is added. Subclass it, as a frozen dataclass, to add a mechanism of your own.
+
+    Here is logistic noise, which is ε-differentially private with scale Δ/ε because the derivative of its log
+    density never exceeds 1/scale:
+
+    >>> import jax
+    >>> from dataclasses import dataclass
+    >>> from confide.privacy import PureDP
+    >>> from confide.statistic import Mean
+    >>> class LogisticLaw(Law):
+    ...     scale: float
+    ...     window = 0
+    ...     def sample(self, key, summary):
+    ...         return summary + self.scale * jax.random.logistic(key, summary.shape)
+    ...     def log_prob(self, value, summary):
+    ...         return jax.scipy.stats.logistic.logpdf(value, summary, self.scale)
+    >>> @dataclass(frozen=True)
+    ... class Logistic(Mechanism):
+    ...     privacy: PureDP
+    ...     def calibrate(self, statistic, n):
+    ...         return LogisticLaw(statistic.sensitivity(n) / self.privacy.epsilon)
+    ...     def guarantee(self, statistic, n):
+    ...         return self.privacy
+    >>> Logistic(PureDP(2.0)).calibrate(Mean("x", bounds=(0, 1)), 100)
+    LogisticLaw(scale=0.005)
+    """
+
+    #: the guarantee that the mechanism is calibrated to; None when its scale is given instead
+    privacy: Privacy | None
+
+    @abstractmethod
+    def calibrate(self, statistic: Statistic, n: int) -> Law:
+        """The law of the released value for this statistic of n records."""
+
+    @abstractmethod
+    def guarantee(self, statistic: Statistic, n: int) -> Privacy:
+        """What a release of this statistic of n records promises under replacement of one record."""
+
+
+def options_repr(mechanism: Any) -> str:
+    """A mechanism as it is written: its guarantee, then only the options that were given."""
+    texts = [f"{f.name}={getattr(mechanism, f.name)!r}" for f in dataclasses.fields(mechanism)]
+    given = [text for text in texts if not text.endswith("=None")]
+    return f"{type(mechanism).__name__}({', '.join(text.removeprefix('privacy=') for text in given)})"
+
+
+def set_positive(mechanism: Any, *arguments: str) -> None:
+    """Read each named option of a frozen mechanism as a float: None, or finite and above 0."""
+    for argument in arguments:
+        value = getattr(mechanism, argument)
+        if value is None:
+            continue
+        remedy = "give a finite number above 0"
+        try:
+            number = math.nan if isinstance(value, bool | str) else float(value)
+        except (TypeError, ValueError) as error:
+            raise InvalidArgument(argument, value, "is not a number", remedy) from error
+        if not 0 < number < math.inf:
+            raise InvalidArgument(argument, value, "is not finite and positive", remedy)
+        object.__setattr__(mechanism, argument, number)
+
+
+def set_cap(mechanism: Any) -> None:
+    """Read the option `cap` of a frozen mechanism: None, or a whole number of ranks from 1."""
+    if mechanism.cap is None:
+        return
+    remedy = "give the number of ranks to look at on either side, a whole number from 1, or leave it out"
+    try:
+        cap = 0 if isinstance(mechanism.cap, bool) else operator.index(mechanism.cap)
+    except TypeError as error:
+        raise InvalidArgument("cap", mechanism.cap, "is not a whole number", remedy) from error
+    if cap < 1:
+        raise InvalidArgument("cap", mechanism.cap, "is not a whole number from 1", remedy)
+    object.__setattr__(mechanism, "cap", cap)
+
+
+def default_cap(rate: float, n: int) -> int:
+    """K = min(n, ⌈log(100n)/rate⌉): what lies further away is damped to less than 1/(100n) of the range."""
+    return min(n, math.ceil(math.log(100 * n) / rate))
+
+
+def accept_privacy(mechanism: str, privacy: object, kinds: tuple[type[Privacy], ...], remedy: str) -> None:
+    """Refuse what is no guarantee, no privacy at all, and guarantees that the mechanism cannot give."""
+    if not isinstance(privacy, Privacy):
+        names = " or ".join(kind.__name__ for kind in kinds)
+        raise InvalidArgument("privacy", privacy, "is not a guarantee", f"give a {names}")
+    if isinstance(privacy, Unlimited):
+        raise PrivacyError("privacy", privacy, f"asks {mechanism} for no noise at all", "use Noiseless()")
+    if not isinstance(privacy, kinds):
+        raise IncompatibleError(f"{mechanism} cannot give {privacy!r}; {remedy}")
+
+
+def misfit(mechanism: Mechanism, statistic: Statistic, problem: str, remedy: str) -> NoReturn:
+    """Refuse a mechanism and a statistic that do not fit."""
+    raise IncompatibleError(f"{mechanism!r} does not fit {statistic!r}: {problem}; {remedy}")
+
+
+def order_range(mechanism: Mechanism, statistic: Statistic) -> tuple[OrderStatistic, float, float]:
+    """An order statistic and its range, refused where it is something else or constant."""
+    if not isinstance(statistic, OrderStatistic):
+        remedy = "use Laplace or Gaussian, or release a Median, Maximum, Minimum or Quantile"
+        misfit(mechanism, statistic, "it looks at the ranks next to an order statistic", remedy)
+    low, high = statistic.range
+    if not low < high:
+        misfit(mechanism, statistic, f"the statistic is always {low:g}", "there is nothing to release")
+    return statistic, low, high
+
+
+def positive_sensitivity(mechanism: Mechanism, statistic: Statistic, n: int, norm: int) -> float:
+    """The statistic's sensitivity, refused where it is 0 (nothing is released) or infinite (nothing protects it)."""
+    sensitivity = float(statistic.sensitivity(n, norm=norm))
+    if sensitivity == 0:
+        misfit(mechanism, statistic, "the statistic is constant", "there is nothing to release")
+    if not math.isfinite(sensitivity):
+        misfit(mechanism, statistic, "one record can move it without limit", "give bounds where s is bounded")
+    return sensitivity
