@@ -1,0 +1,3 @@
+"""The model of one record: `Population`."""
+
+from confide.population.population import Population as Population

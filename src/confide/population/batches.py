@@ -1,0 +1,46 @@
+"""The functions of a population, compiled, over any broadcastable batches of records and θ.
+
+Everything else in this package is written for one scalar record and one θ of shape (d,). `jax.numpy.vectorize` maps
+over an axis only those arguments that have it, so what depends on θ alone is computed once per θ, however many
+records there are.
+A population is a static argument: equal populations share compiled code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import jax
+import jax.numpy as jnp
+from jax.typing import ArrayLike
+
+from confide.population import density, information, noise, tails
+
+if TYPE_CHECKING:
+    from confide.population.population import Population
+
+Compiled = Callable[..., jax.Array]
+
+
+def _over_batches(core: Callable[..., Any], signature: str) -> Compiled:
+    @partial(jax.jit, static_argnums=0)
+    def run(population: Population, *arrays: ArrayLike) -> Any:
+        return jnp.vectorize(partial(core, population), signature=signature)(*arrays)
+
+    return run
+
+
+log_prob = _over_batches(density.log_prob, "(),(d)->()")
+score = _over_batches(density.score, "(),(d)->(d)")
+support = _over_batches(density.support, "(d)->(),()")
+breaks = _over_batches(density.breaks, "(d)->(m)")
+cdf = _over_batches(tails.cdf, "(),(d)->()")
+survival = _over_batches(tails.survival, "(),(d)->()")
+quantile = _over_batches(tails.quantile, "(),(d)->()")
+transform = _over_batches(noise.transform, "(),(d)->()")
+fisher = _over_batches(information.fisher, "(d)->(d,d)")
+defect = _over_batches(information.defect, "(d)->()")
+sample: Compiled = jax.jit(noise.sample, static_argnums=(0, 3))
+draw_noise: Compiled = jax.jit(noise.draw, static_argnums=(0, 2))

@@ -1,0 +1,96 @@
+"""What there is to know about a population before any θ is given, found by asking its family once."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from confide.errors import ConfideError, InvalidArgument
+from confide.population import density, space
+
+if TYPE_CHECKING:
+    from confide.population.population import Population
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Which kind of records, and which of numpyro's functions work."""
+
+    discrete: bool
+    ends: tuple[float, float]  # of the support, at some θ
+    moving: bool  # do they depend on θ?
+    cdf: bool
+    cdf_gradient: bool  # numpyro's cdf may work while its derivative in θ does not (StudentT in df)
+    icdf: bool
+    sample: bool
+
+    @property
+    def bounded(self) -> tuple[bool, bool]:
+        """Whether the support is bounded below, and above."""
+        return math.isfinite(self.ends[0]), math.isfinite(self.ends[1])
+
+
+@functools.lru_cache(maxsize=1024)
+def find(population: Population) -> Facts:
+    """The facts about a population; an error in words where its family cannot serve as one."""
+    with jax.ensure_compile_time_eval(), jax.enable_x64(True):
+        discrete, ends = _first_look(population)
+        point = jax.ShapeDtypeStruct((), jnp.float64)
+        theta = jax.ShapeDtypeStruct((population.dimension,), jnp.float64)
+
+        def cdf(x: jax.Array, theta: jax.Array) -> Any:
+            return density.at(population, theta).cdf(x)
+
+        return Facts(
+            discrete=discrete,
+            ends=(float(ends[0, 0]), float(ends[0, 1])),
+            moving=bool((ends[0] != ends[1]).any()),
+            cdf=_works(cdf, point, theta),
+            cdf_gradient=_works(jax.grad(cdf, argnums=1), point, theta),
+            icdf=_works(lambda q, theta: density.at(population, theta).icdf(q), point, theta),
+            sample=_works(lambda theta: density.at(population, theta).sample(jax.random.key(0)), theta),
+        )
+
+
+def _works(function: Callable[..., Any], *arguments: Any) -> bool:
+    """Whether a function can be traced; numpyro says that it cannot in many ways, missing packages among them."""
+    try:
+        jax.eval_shape(function, *arguments)
+    except Exception:
+        return False
+    return True
+
+
+def _first_look(population: Population) -> tuple[bool, np.ndarray]:
+    """Whether records are discrete, and the ends of their support at two points of the parameter space."""
+    discrete: list[bool] = []
+
+    def look(free: jax.Array, x: jax.Array) -> jax.Array:
+        theta = space.constrain(population.space, free)
+        distribution = density.at(population, theta)
+        if shape := distribution.batch_shape + distribution.event_shape:
+            remedy = "give a distribution over one scalar record"
+            raise InvalidArgument("family", population.family, f"gives records of shape {shape}", remedy)
+        discrete.append(bool(distribution.support.is_discrete))
+        distribution.log_prob(x.astype(jnp.int64) if discrete[-1] else x)
+        return jnp.stack(density.support(population, theta))
+
+    # No two parameters are equal at either point, so that a pair of ends is not taken for an empty interval.
+    free = np.linspace(-0.3, 0.4, population.unconstrained_dimension)
+    try:
+        ends = np.asarray(jax.jit(jax.vmap(look))(np.stack([free, 0.6 - 0.5 * free]), np.zeros(2)))
+    except ConfideError:
+        raise
+    except Exception as error:
+        names = ", ".join(population.names)
+        problem = f"cannot be called with the parameters {names} ({type(error).__name__}: {error})"
+        remedy = f"give a function of {names} that returns a numpyro distribution"
+        raise InvalidArgument("family", population.family, problem, remedy) from error
+    return discrete[0], ends

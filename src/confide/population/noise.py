@@ -1,0 +1,46 @@
+"""The record as a function of noise that knows nothing of θ: z ~ μ and x = φ_θ(z)."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import jax
+import jax.numpy as jnp
+from numpyro.distributions import Distribution
+
+from confide.population import density, tails
+from confide.population.space import split
+
+if TYPE_CHECKING:
+    from confide.population.population import Population
+
+
+def draw(population: Population, key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
+    """z ~ μ: the family's noise, else uniform on (0, 1)."""
+    noise = population.closed.noise
+    if noise is not None:
+        distribution = noise if isinstance(noise, Distribution) else noise()
+        return jnp.asarray(distribution.sample(key, shape), dtype=jnp.float64)
+    # JAX draws multiples of 2⁻⁵² from zero on; half a step further in, no draw is zero, whose quantile may be −∞.
+    return jax.random.uniform(key, shape, dtype=jnp.float64) + 2.0**-53
+
+
+def transform(population: Population, z: jax.Array, theta: jax.Array) -> jax.Array:
+    """φ_θ(z) for one z: the family's, else the quantile function."""
+    if population.closed.transform is not None:
+        return population.closed.transform(z, **split(population.space, theta))
+    return tails.quantile(population, z, theta)
+
+
+def sample(population: Population, key: jax.Array, theta: jax.Array, shape: tuple[int, ...]) -> jax.Array:
+    """Independent records for every θ of a batch, of shape batch + shape."""
+
+    def one(key: jax.Array, theta: jax.Array) -> jax.Array:
+        return density.draws(population, key, theta, shape)
+
+    batch = theta.shape[:-1]
+    if not batch:
+        return one(key, theta)
+    keys = jax.random.split(key, math.prod(batch))
+    return jax.vmap(one)(keys, theta.reshape((-1, theta.shape[-1]))).reshape(batch + shape)

@@ -1,0 +1,284 @@
+"""`Population`: the model of one record, P_θ.
+
+A population is a family of numpyro distributions with a parameter space, and that is all that a user must
+give. Everything else is derived, and a family may supply closed forms where it knows better. See
+`confide.populations` for those that do.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.typing import ArrayLike
+from numpyro.distributions.constraints import Constraint
+
+from confide._precision import float64
+from confide._random import as_key
+from confide.errors import AccuracyError, IncompatibleError, InvalidArgument
+from confide.population import batches, density, facts, space, tails
+from confide.population.forms import ClosedForms, Form, Noise
+
+_LARGEST_DEFECT = 1e-8
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class Population:
+    """The model of one record: a family of numpyro distributions and the space of its parameters.
+
+    `family(**parameters)` returns a numpyro distribution over one scalar record, and `parameters` maps the
+    names of the parameters to numpyro constraints. θ is an array in the order of `parameters` whose last axis
+    has length `dimension`; with one parameter a scalar will do, and a vector of several numbers is a grid of
+    that many θ. A vector parameter, such as a simplex, must have its length declared in `sizes`.
+
+    >>> import numpyro.distributions as dist
+    >>> from numpyro.distributions import constraints
+    >>> weibull = Population(dist.Weibull, {"scale": constraints.positive, "concentration": constraints.positive})
+    >>> weibull
+    Population('Weibull', {'scale': Positive(lower_bound=0.0), 'concentration': Positive(lower_bound=0.0)})
+    >>> print(weibull.quantile(0.5, [2.0, 1.5]).round(6))
+    1.56644
+
+    What the distribution lacks is computed by quadrature (see `confide.population.quadrature` for its
+    accuracy) or may be supplied: `noise` (a distribution for z that is free of θ, or a function that returns
+    one; uniform on (0, 1) if not given) with `transform(z, **parameters)`, `cdf(x, **parameters)`,
+    `survival`, `quantile(q, **parameters)`, `information(**parameters)` (the d×d matrix),
+    `breaks(**parameters)` (points where the density is not smooth in x), and `moving` (whether the support
+    depends on θ, where numpyro's `support` does not tell). They are called with scalars.
+
+    All functions are JAX's: inside a transformation they take and return traced values, otherwise they return
+    NumPy float64 arrays. Populations are equal if their parts are; compiled functions are shared between
+    equal populations.
+    """
+
+    family: Callable[..., Any]
+    space: space.Space
+    name: str
+    closed: ClosedForms
+
+    def __init__(
+        self,
+        family: Callable[..., Any],
+        parameters: Mapping[str, Constraint],
+        name: str | None = None,
+        *,
+        sizes: Mapping[str, int] | None = None,
+        noise: Noise | None = None,
+        transform: Form | None = None,
+        cdf: Form | None = None,
+        survival: Form | None = None,
+        quantile: Form | None = None,
+        information: Form | None = None,
+        breaks: Form | None = None,
+        moving: bool | None = None,
+    ) -> None:
+        if not callable(family):
+            raise InvalidArgument(
+                "family", family, "is not callable", "give a function that returns a numpyro distribution"
+            )
+        if not isinstance(parameters, Mapping) or not parameters:
+            remedy = 'map names to numpyro constraints, such as {"rate": constraints.positive}'
+            raise InvalidArgument("parameters", parameters, "names no parameter", remedy)
+        if noise is not None and transform is None:
+            remedy = "give transform(z, **parameters) as well"
+            raise InvalidArgument("noise", noise, "is given without what turns it into a record", remedy)
+        sizes = sizes or {}
+        if unknown := set(sizes) - set(parameters):
+            raise InvalidArgument("sizes", sizes, f"names no parameter: {sorted(unknown)}", "use names in parameters")
+        label = name or getattr(family, "__name__", type(family).__name__).replace("<lambda>", "population")
+        parts = tuple(space.parameter(key, constraint, sizes) for key, constraint in parameters.items())
+        closed = ClosedForms(noise, transform, cdf, survival, quantile, information, breaks, moving)
+        fields = {"family": family, "space": parts, "name": label, "closed": closed}
+        for field, content in fields.items():
+            object.__setattr__(self, field, content)
+        try:
+            hash(self)
+        except TypeError:
+            raise InvalidArgument("family", family, "is not hashable", "give plain functions") from None
+        _ = self.facts  # ask the family once, now, so that a mistake is found here
+
+    def __repr__(self) -> str:
+        return f"Population({self.name!r}, {self.parameters!r})"
+
+    def __str__(self) -> str:
+        return f"{self.name}: {', '.join(self.names)}"
+
+    @property
+    def parameters(self) -> dict[str, Constraint]:
+        """The parameters' constraints by name, in the order of θ."""
+        return {part.name: part.constraint for part in self.space}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the parameters, in the order of θ."""
+        return tuple(part.name for part in self.space)
+
+    @property
+    def dimension(self) -> int:
+        """The length of θ."""
+        return sum(part.size for part in self.space)
+
+    @property
+    def unconstrained_dimension(self) -> int:
+        """The length of `unconstrain(theta)`."""
+        return sum(part.free for part in self.space)
+
+    @cached_property
+    def facts(self) -> facts.Facts:
+        """What the family's distribution can do."""
+        return facts.find(self)
+
+    @property
+    def discrete(self) -> bool:
+        """Whether records are integers."""
+        return self.facts.discrete
+
+    @property
+    def moving(self) -> bool:
+        """Whether the support depends on θ."""
+        return self.facts.moving if self.closed.moving is None else self.closed.moving
+
+    @property
+    def regular(self) -> bool:
+        """Whether the Fisher information of a record exists: the support does not depend on θ."""
+        return not self.moving
+
+    def theta(self, value: ArrayLike) -> jax.Array:
+        """A checked θ of shape batch + (dimension,); traced values cannot be checked and pass.
+
+        >>> from confide import populations
+        >>> populations.normal_variance().theta([0.5, 1.0, 2.0]).shape
+        (3, 1)
+        """
+        with jax.enable_x64(True):
+            theta: jax.Array = space.arrange(value, self.dimension, "theta")
+            if not space.is_traced(theta):
+                with jax.ensure_compile_time_eval():
+                    space.check(self.space, np.asarray(theta), "theta", value)
+        return theta
+
+    @float64
+    def distribution(self, theta: ArrayLike) -> Any:
+        """The numpyro distribution of a record at θ; a batch of θ is the family's to broadcast."""
+        return density.at(self, jnp.asarray(self.theta(theta)))
+
+    @float64
+    def support(self, theta: ArrayLike) -> tuple[jax.Array, jax.Array]:
+        """The ends of the support, each of the batch shape of θ."""
+        low, high = batches.support(self, self.theta(theta))
+        return low, high
+
+    @float64
+    def breaks(self, theta: ArrayLike) -> jax.Array:
+        """Points where the density is not smooth in x, of shape batch + (m,); most families have none."""
+        return batches.breaks(self, self.theta(theta))
+
+    @float64
+    def log_prob(self, x: ArrayLike, theta: ArrayLike) -> jax.Array:
+        """log p(x | θ), −∞ outside the support; x broadcasts against the batch of θ."""
+        return batches.log_prob(self, space.as_float64(x), self.theta(theta))
+
+    @float64
+    def score(self, x: ArrayLike, theta: ArrayLike) -> jax.Array:
+        """∂ log p(x | θ) / ∂θ, with the d derivatives on the last axis."""
+        return batches.score(self, space.as_float64(x), self.theta(theta))
+
+    @float64
+    def cdf(self, x: ArrayLike, theta: ArrayLike) -> jax.Array:
+        """P(X ≤ x)."""
+        return batches.cdf(self, space.as_float64(x), self._integrable(theta))
+
+    @float64
+    def survival(self, x: ArrayLike, theta: ArrayLike) -> jax.Array:
+        """P(X > x), accurate where it is small."""
+        return batches.survival(self, space.as_float64(x), self._integrable(theta))
+
+    @float64
+    def quantile(self, q: ArrayLike, theta: ArrayLike) -> jax.Array:
+        """The smallest x with P(X ≤ x) ≥ q."""
+        level = space.as_float64(q)
+        if not space.is_traced(level) and not np.all((level >= 0) & (level <= 1)):
+            raise InvalidArgument("q", q, "is not a probability", "give numbers from 0 to 1")
+        return batches.quantile(self, level, self._integrable(theta))
+
+    @float64
+    def sample(self, key: object, theta: ArrayLike, shape: int | tuple[int, ...] = ()) -> jax.Array:
+        """Independent records, of shape batch + shape."""
+        return batches.sample(self, as_key(key), self.theta(theta), _as_shape(shape))
+
+    @float64
+    def draw_noise(self, key: object, shape: int | tuple[int, ...] = ()) -> jax.Array:
+        """Independent z ~ μ, the noise that `transform` turns into records."""
+        return batches.draw_noise(self, as_key(key), _as_shape(shape))
+
+    @float64
+    def transform(self, z: ArrayLike, theta: ArrayLike) -> jax.Array:
+        """x = φ_θ(z), which has the law P_θ if z ~ μ; differentiable in θ unless records are discrete.
+
+        >>> from confide import populations
+        >>> print(populations.normal().transform([-1.0, 0.0, 1.0], [5.0, 4.0]))
+        [3. 5. 7.]
+        """
+        checked = self._integrable(theta) if self.closed.transform is None else self.theta(theta)
+        return batches.transform(self, space.as_float64(z), checked)
+
+    @float64
+    def fisher(self, theta: ArrayLike) -> jax.Array:
+        """The Fisher information matrix of one record, of shape batch + (d, d).
+
+        >>> from confide import populations
+        >>> print(populations.poisson().fisher(4.0))
+        [[0.25]]
+        """
+        if self.moving:
+            raise IncompatibleError(
+                f"the support of {self.name} depends on its parameters, so the Fisher information of a record "
+                "is undefined; the information of a privatised statistic still exists"
+            )
+        checked = self.theta(theta)
+        if self.closed.information is None:
+            self._check_mass(checked)
+        return batches.fisher(self, checked)
+
+    @float64
+    def unconstrain(self, theta: ArrayLike) -> jax.Array:
+        """θ mapped one-to-one to real numbers, of shape batch + (unconstrained_dimension,).
+
+        >>> from confide import populations
+        >>> print(populations.exponential().unconstrain(1.0))
+        [0.]
+        """
+        return space.unconstrain(self.space, jnp.asarray(self.theta(theta)))
+
+    @float64
+    def constrain(self, unconstrained: ArrayLike) -> jax.Array:
+        """The inverse of `unconstrain`."""
+        free = space.arrange(unconstrained, self.unconstrained_dimension, "unconstrained")
+        return space.constrain(self.space, jnp.asarray(free))
+
+    def _integrable(self, theta: ArrayLike) -> jax.Array:
+        """A checked θ, at which sums over the support are accurate where they are needed."""
+        checked = self.theta(theta)
+        if tails.needs_rule(self):
+            self._check_mass(checked)
+        return checked
+
+    def _check_mass(self, theta: jax.Array) -> None:
+        # Inside a trace even a known θ gives a traced result, and nothing can be checked.
+        missing = theta if space.is_traced(theta) else batches.defect(self, theta)
+        if not space.is_traced(missing) and not np.all(np.asarray(missing) < _LARGEST_DEFECT):
+            raise AccuracyError(
+                f"the law of {self.name} sums to one only within {float(np.max(missing)):.1e} at theta = {theta!r}; "
+                "declare the points where its density is not smooth (breaks), or supply its cdf, quantile and "
+                "information"
+            )
+
+
+def _as_shape(shape: int | tuple[int, ...]) -> tuple[int, ...]:
+    return shape if isinstance(shape, tuple) else (operator.index(shape),)

@@ -1,0 +1,134 @@
+"""The parameter space: how θ, one array, is made of named parameters with constraints."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpyro.distributions import biject_to
+from numpyro.distributions.constraints import Constraint
+
+from confide.errors import InvalidArgument, ParameterError
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One named parameter; `size` is its number of entries in θ (1 unless it is a vector, such as a simplex)."""
+
+    name: str
+    constraint: Constraint
+    size: int = 1
+
+    def __hash__(self) -> int:  # numpyro's constraints can be compared but not hashed
+        return hash((self.name, self.size))
+
+    @property
+    def vector(self) -> bool:
+        """Whether it has an axis of its own."""
+        return bool(self.constraint.event_dim == 1)
+
+    @property
+    def free(self) -> int:
+        """The number of entries without the constraint: a simplex has one fewer than it has entries."""
+        shape: tuple[int, ...] = biject_to(self.constraint).inverse_shape((self.size,))
+        return shape[0] if self.vector else 1
+
+
+def parameter(name: str, constraint: object, sizes: Mapping[str, int]) -> Parameter:
+    """A checked `Parameter`."""
+    if not isinstance(constraint, Constraint):
+        remedy = "map every name to a numpyro constraint, such as numpyro.distributions.constraints.positive"
+        raise InvalidArgument(f"parameters[{name!r}]", constraint, "is not a constraint", remedy)
+    if constraint.is_discrete or constraint.event_dim > 1:
+        remedy = "give it a continuous scalar or vector constraint, or fix it inside the family"
+        raise InvalidArgument(f"parameters[{name!r}]", constraint, "is not a space for a part of θ", remedy)
+    size = sizes.get(name, 1)
+    if constraint.event_dim == 1 and (name not in sizes or size < 2):
+        remedy = f"declare its length, as in sizes={{{name!r}: 3}}"
+        raise InvalidArgument(f"parameters[{name!r}]", constraint, "is a vector of unknown length", remedy)
+    if constraint.event_dim == 0 and size != 1:
+        raise InvalidArgument("sizes", dict(sizes), f"gives a length to the scalar {name!r}", "leave it out")
+    try:
+        biject_to(constraint)
+    except NotImplementedError:
+        remedy = "use a constraint that numpyro's biject_to knows"
+        raise InvalidArgument(f"parameters[{name!r}]", constraint, "cannot be unconstrained", remedy) from None
+    return Parameter(name, constraint, size)
+
+
+Space = tuple[Parameter, ...]
+
+
+def is_traced(value: object) -> bool:
+    """Whether a value is known only to a JAX transformation, so that it cannot be checked."""
+    return isinstance(value, jax.core.Tracer)
+
+
+def as_float64(value: Any) -> Any:
+    """A float64 array: NumPy's where the value is known, JAX's inside a transformation."""
+    return jnp.asarray(value, dtype=jnp.float64) if is_traced(value) else np.asarray(value, dtype=np.float64)
+
+
+def arrange(value: Any, dimension: int, argument: str) -> Any:
+    """The convention for shapes: batch + (dimension,), where one parameter may go without its last axis."""
+    try:
+        array = as_float64(value)
+    except (TypeError, ValueError):
+        raise ParameterError(argument, value, "is not numeric", f"give {dimension} numbers") from None
+    if dimension == 1 and array.ndim == 0:
+        return array[None]
+    if dimension == 1 and array.ndim == 1 and array.shape[0] > 1:
+        return array[:, None]
+    if array.ndim == 0 or array.shape[-1] != dimension:
+        remedy = f"make its last axis {dimension} long" + (", as in theta[..., None]" if dimension == 1 else "")
+        raise ParameterError(argument, value, f"has shape {array.shape}", remedy)
+    return array
+
+
+def split(space: Space, theta: jax.Array) -> dict[str, jax.Array]:
+    """θ cut into its named parameters."""
+    parts, at = {}, 0
+    for part in space:
+        parts[part.name] = theta[..., at : at + part.size] if part.vector else theta[..., at]
+        at += part.size
+    return parts
+
+
+def check(space: Space, theta: np.ndarray, argument: str, value: object) -> None:
+    """Refuse a θ that is not finite or not in the space, naming the parameter at fault."""
+    for part, entries in zip(space, split(space, theta).values(), strict=True):  # type: ignore[arg-type]
+        events = entries.reshape((-1, part.size) if part.vector else (-1,))
+        finite = np.isfinite(events).all(axis=-1) if part.vector else np.isfinite(events)
+        if not finite.all():
+            bad = events[~finite][0]
+            problem = f"is not finite: {part.name} = {bad}"
+            raise ParameterError(argument, value, problem, "give finite numbers")
+        inside = np.asarray(part.constraint(events))
+        if not inside.all():
+            bad = events[~inside][0]
+            problem = f"is outside the parameter space: {part.name} = {bad}"
+            raise ParameterError(argument, value, problem, f"{part.name} must satisfy {part.constraint!r}")
+
+
+def unconstrain(space: Space, theta: jax.Array) -> jax.Array:
+    """θ mapped one-to-one to real numbers without constraint."""
+    pieces = []
+    for part, entries in zip(space, split(space, theta).values(), strict=True):
+        free = biject_to(part.constraint).inv(entries)
+        pieces.append(free if part.vector else free[..., None])
+    return jnp.concatenate(pieces, axis=-1)
+
+
+def constrain(space: Space, unconstrained: jax.Array) -> jax.Array:
+    """The inverse of `unconstrain`."""
+    pieces, at = [], 0
+    for part in space:
+        free = unconstrained[..., at : at + part.free]
+        at += part.free
+        transform = biject_to(part.constraint)
+        pieces.append(transform(free) if part.vector else transform(free[..., 0])[..., None])
+    return jnp.concatenate(pieces, axis=-1)

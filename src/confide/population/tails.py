@@ -1,0 +1,152 @@
+"""Distribution function, survival function and quantile function of one record, with derivatives in x and θ.
+
+Each comes from the first source that there is: a closed form that the family supplies, numpyro's own
+function, or sums over the support. Derivatives of closed forms are automatic. Where numpyro's `cdf` cannot be
+differentiated, ∂F/∂θ is the integral of ∂p/∂θ; ∂F/∂x is always the density; and the quantile's derivatives
+follow from F(Q(q; θ); θ) = q: ∂Q/∂q = 1/f and ∂Q/∂θ = −∂F/∂θ / f. All functions here are of a scalar record
+and one θ of shape (d,).
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from confide.population import counts, density, quadrature
+from confide.population.solve import invert
+from confide.population.space import split
+
+if TYPE_CHECKING:
+    from confide.population.population import Population
+
+_UPPER_TAIL = 0.01  # below this mass, 1 − F has lost two digits and the tail is integrated instead
+
+
+def needs_rule(population: Population) -> bool:
+    """Whether the distribution function rests on sums over the support, whose error is measured by `defect`."""
+    closed = population.closed
+    return closed.cdf is None and (population.discrete or not population.facts.cdf_gradient)
+
+
+def cdf(population: Population, x: jax.Array, theta: jax.Array) -> jax.Array:
+    """P(X ≤ x)."""
+    x_in, below, above = _inside(population, x, theta)
+    return jnp.where(below, 0.0, jnp.where(above, 1.0, _cdf_inside(population, x_in, theta)))
+
+
+def survival(population: Population, x: jax.Array, theta: jax.Array) -> jax.Array:
+    """P(X > x)."""
+    x_in, below, above = _inside(population, x, theta)
+    return jnp.where(below, 1.0, jnp.where(above, 0.0, _survival_inside(population, x_in, theta)))
+
+
+def _inside(population: Population, x: jax.Array, theta: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """x, replaced by a harmless point where it is outside the support, and on which side of it x is."""
+    if population.discrete:
+        x = jnp.floor(x)
+    low, high = density.support(population, theta)
+    below, above = (x < low) if population.discrete else (x <= low), x >= high
+    return jnp.where(below | above, density.inner_point(population, low, high), x), below, above
+
+
+def _cdf_inside(population: Population, x: jax.Array, theta: jax.Array) -> jax.Array:
+    closed, facts = population.closed, population.facts
+    if closed.cdf is not None:
+        return closed.cdf(x, **split(population.space, theta))
+    if population.discrete:
+        return counts.tail_mass(population, x, theta, side=-1)
+    if facts.cdf_gradient:
+        return jnp.asarray(density.at(population, theta).cdf(x))
+    return _integrated(population, -1, x, theta)
+
+
+def _survival_inside(population: Population, x: jax.Array, theta: jax.Array) -> jax.Array:
+    closed, facts = population.closed, population.facts
+    if closed.survival is not None:
+        return closed.survival(x, **split(population.space, theta))
+    if population.discrete and closed.cdf is None:
+        return counts.tail_mass(population, x, theta, side=1)
+    if closed.cdf is None and not facts.cdf_gradient:
+        return _integrated(population, 1, x, theta)
+    complement = 1.0 - _cdf_inside(population, x, theta)
+    if population.discrete or not facts.sample:
+        return complement
+    return jnp.where(complement > _UPPER_TAIL, complement, _integrated(population, 1, x, theta))
+
+
+@partial(jax.custom_jvp, nondiff_argnums=(0, 1))
+def _integrated(population: Population, side: int, x: jax.Array, theta: jax.Array) -> jax.Array:
+    """The mass below (side −1) or above (side +1) x, numpyro's value where it has one."""
+    if side < 0 and population.facts.cdf:
+        return jnp.asarray(density.at(population, theta).cdf(x))
+    return quadrature.tail_mass(population, x, theta, side)
+
+
+@_integrated.defjvp
+def _integrated_jvp(population: Population, side: int, primals: tuple, tangents: tuple) -> tuple[jax.Array, jax.Array]:
+    (x, theta), (x_dot, theta_dot) = primals, tangents
+    _, by_theta = jax.jvp(lambda t: quadrature.tail_mass(population, x, t, side), (theta,), (theta_dot,))
+    return _integrated(population, side, x, theta), by_theta - side * _density(population, x, theta) * x_dot
+
+
+def _density(population: Population, x: jax.Array, theta: jax.Array) -> jax.Array:
+    return jnp.exp(density.log_prob(population, x, theta))
+
+
+def quantile(population: Population, q: jax.Array, theta: jax.Array) -> jax.Array:
+    """The smallest x with P(X ≤ x) ≥ q; the ends of the support at q = 0 and q = 1."""
+    low, high = density.support(population, theta)
+    inside = (q > 0) & (q < 1)
+    q_in = jnp.where(inside, q, 0.5)
+    if population.discrete:
+        # A step function: no derivative, and none is sought through the search.
+        x = _solve(population, lax.stop_gradient(q_in), lax.stop_gradient(theta))
+    else:
+        x = _quantile_inside(population, q_in, theta)
+    return jnp.where(inside, x, jnp.where(q == 0, low, jnp.where(q == 1, high, jnp.nan)))
+
+
+@partial(jax.custom_jvp, nondiff_argnums=(0,))
+def _quantile_inside(population: Population, q: jax.Array, theta: jax.Array) -> jax.Array:
+    return _solve(population, q, theta)
+
+
+@_quantile_inside.defjvp
+def _quantile_jvp(population: Population, primals: tuple, tangents: tuple) -> tuple[jax.Array, jax.Array]:
+    (q, theta), (q_dot, theta_dot) = primals, tangents
+    x = _quantile_inside(population, q, theta)
+    _, by_theta = jax.jvp(lambda t: cdf(population, x, t), (theta,), (theta_dot,))
+    slope = _density(population, x, theta)
+    usable = (slope > 0) & (slope < jnp.inf)  # else x has been rounded onto an end of the support
+    return x, jnp.where(usable, (q_dot - by_theta) / jnp.where(usable, slope, 1.0), 0.0)
+
+
+def _solve(population: Population, q: jax.Array, theta: jax.Array) -> jax.Array:
+    closed, facts = population.closed, population.facts
+    if closed.quantile is not None:
+        return closed.quantile(q, **split(population.space, theta))
+    if population.discrete:
+        return counts.quantile(population, q, theta)
+    if closed.cdf is None and facts.icdf:
+        return jnp.asarray(density.at(population, theta).icdf(q))
+    return _search(population, q, theta)
+
+
+def _search(population: Population, q: jax.Array, theta: jax.Array) -> jax.Array:
+    """The quantile by inverting the distribution function, with panels that are made once for the whole search."""
+    panels = quadrature.Panels(population, theta)
+    line = panels.line
+
+    def log_tail(v: jax.Array, lower: jax.Array) -> tuple[jax.Array, jax.Array]:
+        x = line.record(v)
+        tail = panels.tail(v, jnp.where(lower, -1.0, 1.0))
+        if not needs_rule(population):
+            below = cdf(population, x, theta)
+            tail = jnp.where(lower, below, jnp.where(below < 1.0 - _UPPER_TAIL, 1.0 - below, tail))
+        return jnp.log(tail), density.log_prob(population, x, theta) + line.log_slope(v)
+
+    return line.record(invert(log_tail, q, panels.cuts[panels.cuts.shape[0] // 2]))
