@@ -12,8 +12,8 @@ from jaxtyping import Array, Float
 
 from confide.errors import InvalidArgument
 from confide.mechanism.base import Law, Mechanism, accept_privacy, options_repr, set_positive
-from confide.mechanism.lattice import LatticeNoise, lattice_index, nearest_index
-from confide.mechanism.noise import Noise
+from confide.mechanism.lattice import DiscreteGaussian, LatticeNoise, lattice_index, nearest_index
+from confide.mechanism.noise import GaussianNoise, Noise
 from confide.privacy import Privacy
 from confide.statistic import OrderStatistic, Statistic
 
@@ -41,6 +41,13 @@ class AdditiveLaw(Law):
     def window(self) -> int:
         """No rank but the statistic's own."""
         return 0
+
+    @property
+    def description(self) -> str:
+        """The noise and its scale."""
+        kind = "Gaussian" if isinstance(self.noise, GaussianNoise | DiscreteGaussian) else "Laplace"
+        lattice = f" on multiples of {self.noise.step:g}" if isinstance(self.noise, LatticeNoise) else ""
+        return f"{kind} noise of scale {self.noise.scale:g}{lattice}"
 
     def centre(self, summary: Float[Array, "..."]) -> Float[Array, "..."]:
         """u, as it is before noise: on the lattice if the noise is."""

@@ -42,6 +42,11 @@ class Law(eqx.Module):
     def window(self) -> int:
         """How many ranks on either side of an order statistic the value depends on; 0 for other statistics."""
 
+    @property
+    def description(self) -> str:
+        """What is done to the statistic, as a phrase that follows "with"."""
+        return f"the law {self}"
+
     @abstractmethod
     def sample(self, key: jax.Array, summary: Float[Array, "..."]) -> Float[Array, "..."]:
         """A released value for each summary. For simulation: a real release draws its noise in exact arithmetic."""

@@ -36,6 +36,11 @@ class ExponentialLaw(Law):
         return self.cap
 
     @property
+    def description(self) -> str:
+        """The rate at which ranks lose probability."""
+        return f"a point drawn by the exponential mechanism on ranks (rate {self.rate:g}, capped at {self.cap} ranks)"
+
+    @property
     def _steps(self) -> Int[Array, " intervals"]:
         index = jnp.arange(2 * self.cap + 2)
         return jnp.maximum(self.cap - index, index - self.cap - 1)

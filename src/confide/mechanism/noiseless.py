@@ -28,6 +28,11 @@ class NoiselessLaw(Law):
         """No rank but the statistic's own."""
         return 0
 
+    @property
+    def description(self) -> str:
+        """Nothing is done."""
+        return "no noise"
+
     def sample(self, key: jax.Array, summary: Float[Array, "..."]) -> Float[Array, "..."]:
         """The statistic."""
         del key

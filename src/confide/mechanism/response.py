@@ -39,6 +39,11 @@ class ResponseLaw(Law):
         """Ranks play no part."""
         return 0
 
+    @property
+    def description(self) -> str:
+        """How often the truth is told."""
+        return f"each answer randomized (kept with probability {self.keep:.4g} among {len(self.levels)})"
+
     def _match(self, value: Float[Array, "..."]) -> tuple[Int[Array, "..."], Bool[Array, "..."]]:
         """The nearest level, and whether the value is that level up to rounding."""
         levels = jnp.asarray(self.levels)

@@ -53,6 +53,13 @@ class SmoothLaw(Law):
     def _log_density(self, z: Float[Array, "..."]) -> Float[Array, "..."]:
         """The log density of Z."""
 
+    @property
+    def description(self) -> str:
+        """The noise and the public constants of its scale."""
+        kind = "Cauchy" if isinstance(self, SmoothCauchyLaw) else "Laplace"
+        constants = f"alpha {self.alpha:.4g}, beta {self.beta:.4g}, capped at {self.cap} ranks"
+        return f"{kind} noise on the smooth sensitivity ({constants})"
+
     def scale(self, summary: Float[Array, "*batch ranks"]) -> Float[Array, "*batch"]:
         """S/α, at least e^{−Kβ}(high − low)/α."""
         return smooth_sensitivity(summary, self.beta, self.low, self.high) / self.alpha

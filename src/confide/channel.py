@@ -1,0 +1,119 @@
+"""A channel: all that is public about a release before it happens."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from confide._precision import float64
+from confide._random import as_key
+from confide.errors import InvalidArgument
+from confide.mechanism import Law, Mechanism
+from confide.privacy import Privacy, Unlimited
+from confide.statistic import Each, Statistic
+from confide.statistic.statistic import check_count
+
+#: Two data sets are neighbours when one record is replaced by another; the number of records is public.
+NEIGHBOURS = "replace-one"
+
+
+@dataclass(frozen=True, repr=False)
+class Channel:
+    """A statistic of n records and the mechanism that publishes it.
+
+    Neighbouring data sets differ in one record, replaced by another, and n is public.
+
+    >>> import confide as cf
+    >>> channel = cf.Channel(cf.Mean("abs(x)", bounds=(-10, 10)), cf.Laplace(cf.PureDP(1.0)), n=100)
+    >>> channel.law.noise.scale
+    0.1
+    >>> print(channel)
+    Publish the mean of abs(x) with x clipped to [-10, 10] over 100 records, with Laplace noise of scale 0.1.
+    Guarantee: 1-differential privacy (pure), when any one record is replaced by another and n is public.
+    """
+
+    statistic: Statistic
+    mechanism: Mechanism
+    n: int
+    #: the calibrated law of the published value given the records' summary
+    law: Law = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.statistic, Statistic):
+            raise InvalidArgument(
+                "statistic",
+                self.statistic,
+                "is not a statistic",
+                "use Mean, Median, Quantile, Maximum, Minimum or Each",
+            )
+        if not isinstance(self.mechanism, Mechanism):
+            raise InvalidArgument(
+                "mechanism", self.mechanism, "is not a mechanism", "use for example Laplace(PureDP(1.0))"
+            )
+        object.__setattr__(self, "n", check_count(self.n))
+        object.__setattr__(self, "law", self.mechanism.calibrate(self.statistic, self.n))
+
+    @property
+    def guarantee(self) -> Privacy:
+        """What the release promises to each record, under replacement of one record."""
+        return self.mechanism.guarantee(self.statistic, self.n)
+
+    @property
+    def value_shape(self) -> tuple[int, ...]:
+        """The shape of a published value."""
+        if isinstance(self.statistic, Each):
+            return (self.n,)
+        return () if self.statistic.dimension == 1 else (self.statistic.dimension,)
+
+    @float64
+    def summary(self, records: Any) -> Any:
+        """All that the mechanism sees of records of shape (…, n)."""
+        if np.shape(records)[-1:] != (self.n,):
+            raise InvalidArgument(
+                "records",
+                np.shape(records),
+                f"does not end in the channel's n = {self.n}",
+                "give n records per data set",
+            )
+        return self.statistic.summary(records, self.law.window)
+
+    @float64
+    def log_prob(self, value: Any, records: Any) -> Any:
+        """The log density of a published value given the records, p(y | x₁…xₙ); summed over the records for `Each`."""
+        each = self.law.log_prob(value, self.summary(records))
+        return each.sum(axis=-1) if isinstance(self.statistic, Each) else each
+
+    @float64
+    def simulate(self, key: Any, records: Any) -> Any:
+        """A value as it might be published from these records. For simulation only: a real release uses exact noise."""
+        return self.law.sample(as_key(key), self.summary(records))
+
+    def check_value(self, value: Any) -> Any:
+        """The value as a float64 array whose last axes have the channel's shape."""
+        array = np.asarray(value)
+        if array.dtype == object or not np.issubdtype(array.dtype, np.number) or np.iscomplexobj(array):
+            raise InvalidArgument("value", value, "is not numeric", "give the published number")
+        array = array.astype(np.float64)
+        shape = self.value_shape
+        if array.shape[array.ndim - len(shape) :] != shape:
+            raise InvalidArgument(
+                "value", array.shape, f"is a shape that does not end in {shape}", "give what the channel publishes"
+            )
+        if not np.all(np.isfinite(array)):
+            raise InvalidArgument("value", value, "is not finite", "give the published number")
+        return array
+
+    def __str__(self) -> str:
+        promise = "No guarantee: the value is published as it is."
+        if not isinstance(self.guarantee, Unlimited):
+            promise = f"Guarantee: {self.guarantee}, when any one record is replaced by another and n is public."
+        return (
+            f"Publish {self.statistic} over {self.n:,} record{'s' if self.n > 1 else ''}, "
+            f"with {self.law.description}.\n"
+            f"{promise}"
+        )
+
+    def __repr__(self) -> str:
+        return f"Channel({self.statistic!r}, {self.mechanism!r}, n={self.n})"

@@ -1,0 +1,131 @@
+"""A model: a population behind a channel."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from confide._precision import float64
+from confide._random import as_key
+from confide.channel import Channel
+from confide.errors import InvalidArgument
+from confide.mechanism import Law
+from confide.population import Population
+from confide.statistic import Mean, Statistic
+
+#: records simulated at once within one release, and over all releases of one batch
+_BLOCK = 2**16
+_BATCH = 2**21
+
+
+@dataclass(frozen=True)
+class Model:
+    """Records drawn from a population, and one value published about them through a channel.
+
+    >>> import confide as cf
+    >>> channel = cf.Channel(cf.Mean("abs(x)", bounds=(-10, 10)), cf.Laplace(cf.PureDP(1.0)), n=100)
+    >>> model = cf.Model(cf.populations.normal_variance(), channel)
+    >>> model.simulate(key=0, theta=2.0, shape=(3,)).shape
+    (3,)
+    """
+
+    population: Population
+    channel: Channel
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.population, Population):
+            raise InvalidArgument(
+                "population", self.population, "is not a population", "use for example populations.normal_variance()"
+            )
+        if not isinstance(self.channel, Channel):
+            raise InvalidArgument("channel", self.channel, "is not a channel", "use Channel(statistic, mechanism, n)")
+
+    @float64
+    def simulate(self, key: Any, theta: Any, shape: tuple[int, ...] = ()) -> Any:
+        """Published values as they might come out: one per θ of a batch and per element of `shape`.
+
+        The result has shape batch + shape + channel.value_shape. The same key gives the same values.
+        """
+        channel = self.channel
+        thetas = self.population.theta(theta)
+        batch, shape = thetas.shape[:-1], tuple(shape)
+        each = jnp.broadcast_to(
+            jnp.expand_dims(thetas, tuple(range(len(batch), len(batch) + len(shape)))),
+            (*batch, *shape, thetas.shape[-1]),
+        ).reshape(-1, thetas.shape[-1])
+        keys = jax.random.split(as_key(key), each.shape[0])
+        values = _simulate(self.population, channel.statistic, channel.n, channel.law, keys, each)
+        return values.reshape(*batch, *shape, *channel.value_shape)
+
+    @float64
+    def log_likelihood(self, theta: Any, value: Any, route: str = "auto") -> Any:
+        """log p(y | θ) of published values: shape batch of θ + batch of values.
+
+        `auto` takes an exact route where there is one; "normal" is the paper's approximation. Differentiable in θ and
+        usable inside other JAX transformations, where θ cannot be checked.
+
+        >>> import confide as cf
+        >>> channel = cf.Channel(cf.Mean("abs(x)", bounds=(-10, 10)), cf.Laplace(cf.PureDP(5.0)), n=100)
+        >>> model = cf.Model(cf.populations.normal_variance(), channel)
+        >>> print(model.log_likelihood(2.0, 0.9).round(6), model.log_likelihood(2.0, 0.9, route="normal").round(6))
+        -2.365 -2.365
+        """
+        from confide.likelihood import choose_route
+
+        chosen = choose_route(self, route)
+        thetas = self.population.theta(theta)
+        batch, shape = thetas.shape[:-1], self.channel.value_shape
+        if isinstance(value, jax.core.Tracer):
+            values = value
+        else:
+            values = self.channel.check_value(value)
+            reason = chosen.impossible(self, values)
+            if reason is not None:
+                raise InvalidArgument("value", value, reason, "give a value that the channel can publish")
+        each = values.reshape(-1, *shape)
+        rows = thetas.reshape(-1, thetas.shape[-1])
+        if isinstance(thetas, jax.core.Tracer) or isinstance(value, jax.core.Tracer):
+            found = chosen.traced(self, rows, jnp.asarray(each))
+        else:
+            found = chosen.log_likelihood(self, np.asarray(rows), np.asarray(each))
+        return found.reshape(*batch, *values.shape[: values.ndim - len(shape)])
+
+    def __str__(self) -> str:
+        return f"Records from {self.population}.\n{self.channel}"
+
+
+@partial(jax.jit, static_argnums=(0, 1, 2))
+def _simulate(
+    population: Population, statistic: Statistic, n: int, law: Law, keys: jax.Array, thetas: jax.Array
+) -> jax.Array:
+    """One published value per key and θ, in batches that bound the memory."""
+
+    def release(argument: tuple[jax.Array, jax.Array]) -> jax.Array:
+        key, theta = argument
+        for_records, for_noise = jax.random.split(key)
+        if isinstance(statistic, Mean) and n > _BLOCK:
+            summary = _mean_of_blocks(population, statistic, n, for_records, theta)
+        else:
+            summary = statistic.summary(population.sample(for_records, theta, (n,)), law.window)
+        return law.sample(for_noise, summary)
+
+    return jax.lax.map(release, (keys, thetas), batch_size=max(1, _BATCH // min(n, _BLOCK)))
+
+
+def _mean_of_blocks(population: Population, statistic: Mean, n: int, key: jax.Array, theta: jax.Array) -> jax.Array:
+    """The mean over many records, a block at a time; the last block is partly discarded."""
+    blocks = math.ceil(n / _BLOCK)
+
+    def add(index: jax.Array, total: jax.Array) -> jax.Array:
+        values = statistic.values(population.sample(jax.random.fold_in(key, index), theta, (_BLOCK,)))
+        used = index * _BLOCK + jnp.arange(_BLOCK) < n
+        return total + jnp.sum(jnp.where(jnp.expand_dims(used, tuple(range(1, values.ndim))), values, 0.0), axis=0)
+
+    shape = () if statistic.dimension == 1 else (statistic.dimension,)
+    return jax.lax.fori_loop(0, blocks, add, jnp.zeros(shape)) / n
