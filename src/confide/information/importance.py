@@ -1,0 +1,116 @@
+"""Algorithm 1: the score of a noisy mean under the normal approximation, by sampling u given y (Sec 3.2 of the paper).
+
+The inner sample of p(u | y, θ) ∝ f(u | θ) g(y | u) is drawn in one of three ways, as the paper lists them: weighted
+draws from a proposal q_θ (by default f itself), rejection from f with acceptance g/max g, which is exact, or
+Metropolis–Hastings with proposals from f.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from confide.errors import IncompatibleError, InvalidArgument
+from confide.information.weights import weighted_score
+from confide.likelihood.law import moments
+from confide.likelihood.moving import moving_law
+from confide.likelihood.normal import log_normal
+from confide.mechanism.additive import AdditiveLaw
+from confide.model import Model
+from confide.statistic import Mean
+
+_SAMPLERS = ("importance", "rejection", "mcmc")
+_BURN = 50
+
+
+def importance_scores(
+    model: Model, inner: int, *, sampler: str = "importance", proposal: Callable[..., Any] | None = None
+) -> Any:
+    """(key, θ) → two independent score estimates for one y.
+
+    `proposal(theta)` may return a numpyro distribution over u whose draws have the statistic's shape.
+    """
+    channel = model.channel
+    if not isinstance(channel.statistic, Mean) or not isinstance(channel.law, AdditiveLaw):
+        raise IncompatibleError(
+            "Algorithm 1 (method 'importance') serves a Mean with additive noise; use 'replicates' or 'sequential'"
+        )
+    if sampler not in _SAMPLERS:
+        raise InvalidArgument("sampler", sampler, "is not a way to sample u", f"use one of {', '.join(_SAMPLERS)}")
+    if proposal is not None and sampler != "importance":
+        raise InvalidArgument("proposal", proposal, f"is not used by the {sampler} sampler", "use sampler='importance'")
+    shape = (channel.statistic.dimension,)
+    law, n = channel.law, channel.n
+
+    def parameters(theta: jax.Array) -> tuple[jax.Array, jax.Array]:
+        mean, covariance = moments(*moving_law(model.population, channel.statistic, theta))
+        return mean, covariance / n
+
+    def log_f(u: jax.Array, theta: jax.Array) -> jax.Array:
+        mean, covariance = parameters(theta)
+        return log_normal(u - mean, covariance)
+
+    def log_g(y: jax.Array, u: jax.Array) -> jax.Array:
+        return law.log_prob(y, u if law.layout == "vector" else u[..., 0])
+
+    def draw(key: jax.Array, theta: jax.Array, count: tuple[int, ...]) -> jax.Array:
+        mean, covariance = parameters(theta)
+        return mean + jax.random.normal(key, (*count, *shape)) @ jnp.linalg.cholesky(covariance).T
+
+    # forward mode: the moments and their derivatives do not depend on u and are computed once
+    score = jax.vmap(jax.jacfwd(log_f, argnums=1), in_axes=(0, None))
+
+    def by_weights(key: jax.Array, theta: jax.Array, y: jax.Array) -> jax.Array:
+        if proposal is None:
+            u = draw(key, theta, (inner,))
+            return weighted_score(jax.vmap(lambda v: log_g(y, v))(u), score(u, theta))
+        q = proposal(theta)
+        u = jnp.asarray(q.sample(key, (inner,))).reshape(inner, *shape)
+        log_q = q.log_prob(u.reshape(inner, *(q.batch_shape + q.event_shape)))
+        log_weight = jax.vmap(lambda v: log_f(v, theta) + log_g(y, v))(u) - log_q
+        return weighted_score(log_weight, score(u, theta))
+
+    def by_rejection(key: jax.Array, theta: jax.Array, y: jax.Array) -> jax.Array:
+        highest = log_g(y, jnp.broadcast_to(y, shape))
+
+        def unfilled(state: tuple[jax.Array, jax.Array, jax.Array]) -> jax.Array:
+            return ~jnp.all(state[2])
+
+        def fill(state: tuple[jax.Array, jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array, jax.Array]:
+            key, u, filled = state
+            key, for_u, for_v = jax.random.split(key, 3)
+            fresh = draw(for_u, theta, (inner,))
+            log_v = jnp.log(jax.random.uniform(for_v, (inner,)))
+            accepted = log_v < jax.vmap(lambda v: log_g(y, v))(fresh) - highest
+            take = accepted & ~filled
+            return key, jnp.where(take[:, None], fresh, u), filled | accepted
+
+        start = (key, jnp.zeros((inner, *shape)), jnp.zeros(inner, dtype=bool))
+        u = jax.lax.while_loop(unfilled, fill, start)[1]
+        return jnp.mean(score(u, theta), axis=0)
+
+    def by_chain(key: jax.Array, theta: jax.Array, y: jax.Array) -> jax.Array:
+        for_u, for_v = jax.random.split(key)
+        fresh = draw(for_u, theta, (inner + _BURN,))
+        log_v = jnp.log(jax.random.uniform(for_v, (inner + _BURN,)))
+
+        def step(u: jax.Array, proposal: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
+            candidate, log_uniform = proposal
+            u = jnp.where(log_uniform < log_g(y, candidate) - log_g(y, u), candidate, u)
+            return u, u
+
+        _, chain = jax.lax.scan(step, fresh[0], (fresh, log_v))
+        return jnp.mean(score(chain[_BURN:], theta), axis=0)
+
+    estimate = {"importance": by_weights, "rejection": by_rejection, "mcmc": by_chain}[sampler]
+
+    def scores(key: jax.Array, theta: jax.Array) -> tuple[jax.Array, jax.Array]:
+        for_u, for_noise, first, second = jax.random.split(key, 4)
+        u = draw(for_u, theta, ())
+        y = law.sample(for_noise, u if law.layout == "vector" else u[..., 0])
+        return estimate(first, theta, y), estimate(second, theta, y)
+
+    return scores

@@ -1,0 +1,83 @@
+"""`information`: how much a published value says about θ."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from confide._precision import float64
+from confide.errors import IncompatibleError, InvalidArgument
+from confide.information.montecarlo import ALGORITHMS, Sizes
+from confide.information.result import Information, efficiency
+from confide.likelihood import ROUTES, choose_route
+from confide.likelihood.pool import PoolRoute
+from confide.model import Model
+
+METHODS = (*ROUTES, *ALGORITHMS)
+
+
+@float64
+def information(
+    model: Model,
+    theta: Any,
+    *,
+    method: str = "auto",
+    key: Any = None,
+    outer: int | None = None,
+    inner: int | None = None,
+    paired: bool = True,
+    **options: Any,
+) -> Information:
+    """The Fisher information F(θ) of the value that a model's channel publishes (Sec 3 of the paper).
+
+    `auto` computes it exactly where there is an exact route, by the pool of windows for order statistics whose noise
+    depends on the records, and by Algorithm 2 otherwise. `normal` is the paper's approximation (Sec 3.1), which can
+    exceed the information in the records. `importance`, `replicates` and `sequential` are the paper's Algorithms 1, 2
+    and 3, with `outer` published values and `inner` latent draws each; `paired=False` squares one noisy score as
+    printed there, which is biased upward.
+
+    >>> import confide as cf
+    >>> channel = cf.Channel(cf.Mean("abs(x)", bounds=(-10, 10)), cf.Laplace(cf.PureDP(1.0)), n=100)
+    >>> model = cf.Model(cf.populations.normal_variance(), channel)
+    >>> print(cf.information(model, theta=2.0))
+    Fisher information about variance (method 'spectral')
+      theta = 2: 3.34962   efficiency 26.8%
+    """
+    if not isinstance(model, Model):
+        raise InvalidArgument("model", model, "is not a model", "use Model(population, channel)")
+    if method != "auto" and method not in METHODS:
+        raise InvalidArgument("method", method, "is not a method", f"use 'auto' or one of {', '.join(METHODS)}")
+    thetas = np.asarray(model.population.theta(theta))
+    rows = thetas.reshape(-1, thetas.shape[-1])
+    chosen = _choose(model) if method == "auto" else method
+    note = ""
+    if chosen in ALGORITHMS:
+        sizes = Sizes.checked(outer, inner)
+        found, error, note = ALGORITHMS[chosen](model, rows, sizes, key=key, paired=paired, **options)
+    elif chosen == PoolRoute.name:
+        pool = choose_route(model, chosen)
+        assert isinstance(pool, PoolRoute)
+        size = {} if outer is None else {"size": outer}
+        found, error = pool.information_with_error(model, rows, key=0 if key is None else key, **size, **options)
+    else:
+        if options:
+            raise InvalidArgument("options", sorted(options), f"are not options of method {chosen!r}", "leave them out")
+        found = np.asarray(choose_route(model, chosen).information(model, rows))
+        error = np.zeros_like(found)
+    shape = (*thetas.shape[:-1], thetas.shape[-1], thetas.shape[-1])
+    matrix, spread = np.asarray(found).reshape(shape), np.asarray(error).reshape(shape)
+    records = None if model.population.moving else model.channel.n * np.asarray(model.population.fisher(thetas))
+    share = efficiency(matrix, records)
+    exact = chosen not in ("normal", "importance")
+    return Information(thetas, matrix, spread, chosen, share, model.population.names, exact, note)
+
+
+def _choose(model: Model) -> str:
+    try:
+        chosen = choose_route(model).name
+    except IncompatibleError:
+        return "replicates"
+    if chosen == "normal" and model.channel.statistic.dimension == 1:
+        return "replicates"
+    return chosen

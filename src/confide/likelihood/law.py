@@ -1,0 +1,86 @@
+"""Which law of a clipped record serves a population, and its moments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from confide.likelihood.moving import moving_law
+from confide.likelihood.record import RecordLaw, record_law
+from confide.population import Population
+from confide.statistic import Statistic
+
+
+class MovingLaw(eqx.Module):
+    """The same for populations whose support or kinks move with θ, and whose nodes must move along."""
+
+    population: Population = eqx.field(static=True)
+    statistic: Statistic = eqx.field(static=True)
+
+    def at(self, theta: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """s_j(θ) and w_j(θ)."""
+        return moving_law(self.population, self.statistic, theta)
+
+
+def law_for(population: Population, statistic: Statistic, thetas: Any, tilt: float = 0.0) -> RecordLaw | MovingLaw:
+    """Fixed nodes where they serve; moving ones where the support, or a kink of the density, moves."""
+    if population.moving or population.closed.breaks is not None:
+        return MovingLaw(population, statistic)
+    return record_law(population, statistic, thetas, tilt)
+
+
+def moments(s: jax.Array, weights: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """μ_s and Σ_s of one record: (k,) and (k, k)."""
+    mean = s @ weights
+    centred = s - mean[:, None]
+    return mean, (centred * weights) @ centred.T
+
+
+@jax.jit
+def moments_at(law: RecordLaw | MovingLaw, thetas: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """μ_s and Σ_s at many θ."""
+    return jax.vmap(lambda theta: moments(*law.at(theta)))(thetas)
+
+
+class Nodes(eqx.Module):
+    """Laws of one record at many θ as bare arrays: weights (B, J), and s (J,) shared or (B, J) moving with θ.
+
+    Padded to a multiple of a few dozen nodes (of weight zero), so that what is compiled for one population and
+    statistic serves the others.
+    """
+
+    s: jax.Array
+    weights: jax.Array
+
+    @property
+    def batched(self) -> int | None:
+        """The axis of s that follows θ, if any."""
+        return 0 if self.s.ndim == 2 else None
+
+
+_BUCKETS = (64, 128, 256, 512, 1024)
+
+
+def _padded(array: jax.Array, fill: str) -> jax.Array:
+    size = array.shape[-1]
+    room = next((bucket for bucket in _BUCKETS if bucket >= size), -(-size // 1024) * 1024)
+    widths = [(0, 0)] * (array.ndim - 1) + [(0, room - size)]
+    return jnp.pad(array, widths, mode="edge") if fill == "edge" else jnp.pad(array, widths)
+
+
+@jax.jit
+def nodes_at(law: RecordLaw | MovingLaw, thetas: jax.Array) -> Nodes:
+    """The laws of a scalar s at θ of shape (B, d)."""
+    s, weights = jax.vmap(law.at)(thetas)
+    values = s[:, 0] if isinstance(law, MovingLaw) else jnp.asarray(law.s)[0]
+    return Nodes(_padded(values, "edge"), _padded(weights, "zero"))
+
+
+@jax.jit
+def slopes_at(law: RecordLaw | MovingLaw, thetas: jax.Array) -> Nodes:
+    """Their derivatives in θ, weights and values each (B, d, J)."""
+    ds, dw = jax.vmap(jax.jacfwd(law.at))(thetas)
+    return Nodes(_padded(jnp.swapaxes(ds[:, 0], 1, 2), "zero"), _padded(jnp.swapaxes(dw, 1, 2), "zero"))

@@ -1,0 +1,326 @@
+"""The spectral route: the exact law of a noisy mean, by inverting its transform.
+
+p(y | θ) for `Mean` of a scalar s with Laplace or Gaussian noise, continuous or on a lattice, for any n ≥ 2 at which the
+transform decays. No central limit theorem: clipping, skewness and lattices are all in it. What is chosen here is the
+frequency grid; `inversion` does the integral.
+
+θ are grouped so that in one group the spread of y differs by less than a factor, for one grid that serves a wide
+range either aliases or wastes. Errors are checked, not assumed: the integrand must have decayed below 1e-10 of the
+integral at the last frequency (else twice as many are used, and finally the route refuses), and a shorter step must
+not move log p by more than 1e-9 at the extremes of each group.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import NDArray
+
+from confide.errors import AccuracyError
+from confide.likelihood import inversion as inv
+from confide.likelihood.lattice import lattice_spacing
+from confide.likelihood.law import MovingLaw, law_for, moments_at, nodes_at
+from confide.likelihood.moving import moving_law
+from confide.likelihood.record import RecordLaw, record_law
+from confide.likelihood.route import Route
+from confide.likelihood.transforms import (
+    DiscreteTransform,
+    GaussianOnLattice,
+    GaussianTransform,
+    LaplaceOnLattice,
+    LaplaceTransform,
+    NoiseTransform,
+)
+from confide.mechanism.additive import AdditiveLaw
+from confide.mechanism.lattice import DiscreteGaussian, DiscreteLaplace
+from confide.mechanism.noise import GaussianNoise, LaplaceNoise
+from confide.statistic import Mean
+
+if TYPE_CHECKING:
+    from confide.model import Model
+
+Floats = NDArray[np.float64]
+
+_PER_SPREAD = 6.4  # frequencies per 1/sd(y): steps that alias at 40 sd
+_FIRST = 96  # frequencies to begin with: they reach t = 15/sd
+_MOST, _MOST_MOVING = 6144, 768  # nodes that move with θ are not made denser for high frequencies
+_GROUP = 1.5  # largest ratio of spreads in a group of θ
+_CUT = 1e-10
+_SETTLED = 1e-9
+_FEW, _MANY_ROWS, _COLUMNS = 16, 128, 64  # shapes of blocks
+_MANY = 300
+
+
+@dataclass(frozen=True)
+class Group:
+    """A run of θ that share a frequency grid."""
+
+    index: NDArray[np.intp]
+    model: Model
+    thetas: Floats
+    law: RecordLaw | MovingLaw
+    inversion: inv.Inversion
+
+    def law_for(self, inversion: inv.Inversion) -> RecordLaw | MovingLaw:
+        """The record's law with nodes dense enough for the inversion's highest frequency."""
+        if inversion.frequencies <= _FIRST or isinstance(self.law, MovingLaw):
+            return self.law
+        highest = inversion.frequencies * float(inversion.grid.step) / inversion.n
+        return record_law(self.model.population, self.model.channel.statistic, self.thetas, _tilt(self.model), highest)
+
+
+class SpectralRoute(Route):
+    """Exact inversion of the transform of a noisy scalar mean."""
+
+    name = "spectral"
+    error = "none (checked to 1e-9)"
+
+    def refuses(self, model: Model) -> str | None:
+        """A scalar mean with additive noise, of two records or more."""
+        channel = model.channel
+        if not isinstance(channel.statistic, Mean) or channel.statistic.dimension > 1:
+            return "the spectral route serves a scalar Mean; use route 'order', 'records' or 'normal'"
+        if channel.n == 1:
+            return "the mean of one record is the record itself; use route 'records'"
+        if not isinstance(channel.law, AdditiveLaw) or noise_transform(model) is None:
+            return (
+                "the spectral route serves Laplace and Gaussian noise (on a lattice only if the statistic is "
+                "continuous or on the same lattice); use latent methods for other noise"
+            )
+        return None
+
+    def log_likelihood(self, model: Model, thetas: Any, values: Any) -> jax.Array:
+        """Grouped, checked inversion at concrete θ and y."""
+        thetas, values = np.asarray(thetas), np.asarray(values)
+        result = np.empty((len(thetas), len(values)))
+        cut = np.empty_like(result)
+        groups = plan(model, thetas)
+        for group in groups:
+            rows = thetas[group.index]
+            each = np.broadcast_to(values, (len(rows), len(values)))
+            result[group.index], cut[group.index], _ = decayed(group, group.inversion, rows, each)
+        _require_decay(model, result, cut)
+        return jnp.asarray(result)
+
+    def log_prob(self, model: Model, theta: jax.Array, value: jax.Array) -> jax.Array:
+        """One θ inside a trace: nodes move with θ, and the grid is chosen from its moments."""
+        transform, n = noise_transform(model), float(model.channel.n)
+        assert transform is not None
+        s, weights = moving_law(model.population, model.channel.statistic, theta)
+        frozen, values = jax.lax.stop_gradient((weights, s[0]))
+        mean = frozen @ values
+        spread = jnp.sqrt(frozen @ (values - mean) ** 2)
+        reference = _reference(model, mean)
+        grid = frequency_grid(transform, spread, n)
+        c = inv.centre(s[0] - reference, n, grid, 3 * _FIRST)
+        return inv.invert_one(transform, c, weights, value - reference, n, grid).log_prob
+
+    def information(self, model: Model, thetas: Any) -> jax.Array:
+        """∫ score scoreᵀ p dy on panels of y."""
+        from confide.likelihood.spectral_information import spectral_information
+
+        return spectral_information(model, np.asarray(thetas))
+
+
+def noise_transform(model: Model) -> NoiseTransform | None:
+    """How the channel's noise enters the inversion; None where it cannot."""
+    law, n = model.channel.law, model.channel.n
+    statistic = model.channel.statistic
+    assert isinstance(law, AdditiveLaw)
+    assert isinstance(statistic, Mean)
+    lattice = lattice_spacing(model.population, statistic)
+    noise = law.noise
+    if isinstance(noise, DiscreteLaplace | DiscreteGaussian):
+        gaussian = isinstance(noise, DiscreteGaussian)
+        matched = lattice is not None and _matches(lattice, noise.step, n)
+        if lattice is not None and not matched:
+            return None
+        return DiscreteTransform(noise.scale, noise.step, gaussian=gaussian, box=not matched)
+    if isinstance(noise, LaplaceNoise):
+        return LaplaceTransform(noise.scale) if lattice is None else LaplaceOnLattice(noise.scale, lattice[1] / n)
+    if isinstance(noise, GaussianNoise):
+        return GaussianTransform(noise.scale) if lattice is None else GaussianOnLattice(noise.scale, lattice[1] / n)
+    return None
+
+
+def _matches(lattice: tuple[float, float], step: float, n: int) -> bool:
+    """Whether the statistic's lattice is the noise's own, origin included."""
+    origin, spacing = lattice[0] / step, lattice[1] / n / step
+    return abs(spacing - 1.0) < 1e-9 / n and abs(origin - round(origin)) < 1e-9
+
+
+def lattice_period(transform: NoiseTransform) -> float:
+    """The spacing of the lattice on which the transform of the statistic is periodic; 0 for a continuum."""
+    if isinstance(transform, LaplaceOnLattice | GaussianOnLattice):
+        return transform.spacing
+    return transform.step if isinstance(transform, DiscreteTransform) and not transform.box else 0.0
+
+
+def _reference(model: Model, mean: Any) -> Any:
+    """The point from which s is measured: near the mean, and on the lattice if there is one."""
+    lattice = lattice_spacing(model.population, model.channel.statistic)  # type: ignore[arg-type]
+    if lattice is None:
+        return mean
+    return lattice[0] + lattice[1] * jnp.round((mean - lattice[0]) / lattice[1])
+
+
+def frequency_grid(transform: NoiseTransform, spread: Any, n: float) -> inv.Grid:
+    """Steps of the frequency for a group of laws, where `spread` is the smallest standard deviation of s."""
+    spread = jnp.sqrt((spread / math.sqrt(n)) ** 2 + transform.variance)
+    step = 1.0 / (_PER_SPREAD * spread)
+    if not transform.crossable:  # keep the contour well between the poles
+        step = jnp.minimum(step, 2.0 * jnp.pi * transform.pole / 70.0)
+    h = lattice_period(transform)
+    if h == 0.0:
+        return inv.Grid(step, jnp.inf)
+    # on a lattice the period 2π/h holds a whole, even number of steps, at least sixteen
+    half = jnp.maximum(8.0, jnp.ceil(jnp.pi / h / step))
+    return inv.Grid(jnp.pi / h / half, half)
+
+
+def plan(model: Model, thetas: Floats) -> tuple[Group, ...]:
+    """Groups of θ with their grids, chosen and checked once for a model and its θ."""
+    return _plan(model, thetas.tobytes())
+
+
+@functools.lru_cache(maxsize=64)
+def _plan(model: Model, content: bytes) -> tuple[Group, ...]:
+    thetas = np.frombuffer(content).reshape(-1, model.population.dimension)
+    law = law_for(model.population, model.channel.statistic, thetas, _tilt(model))
+    transform = noise_transform(model)
+    assert transform is not None
+    means, covariances = moments_at(law, jnp.asarray(thetas))
+    mean, spread = np.asarray(means)[:, 0], np.sqrt(np.asarray(covariances)[:, 0, 0])
+    width = np.sqrt(spread**2 / model.channel.n + transform.variance)
+    order = np.argsort(width)
+    groups = []
+    for index in _runs(order, width):
+        n = float(model.channel.n)
+        grid = frequency_grid(transform, float(spread[index].min()), n)
+        reference = float(_reference(model, float(np.median(mean[index]))))
+        grid = inv.Grid(float(grid.step), float(grid.half))
+        groups.append(Group(index, model, thetas[index], law, inv.Inversion(transform, reference, n, grid, _FIRST)))
+    return tuple(_verified(model, group, thetas, mean, width) for group in groups)
+
+
+def _tilt(model: Model) -> float:
+    """y ten spreads out tilts each record by up to ten over the root of n; for many records that is nothing."""
+    return 12.0 / math.sqrt(model.channel.n) if model.channel.n < _MANY else 0.0
+
+
+def _runs(order: NDArray[np.intp], width: Floats) -> list[NDArray[np.intp]]:
+    runs, start = [], 0
+    for i in range(1, len(order) + 1):
+        if i == len(order) or width[order[i]] > _GROUP * width[order[start]]:
+            runs.append(order[start:i])
+            start = i
+    return runs
+
+
+def _verified(model: Model, group: Group, thetas: Floats, mean: Floats, width: Floats) -> Group:
+    """Shorten the step until that moves nothing, at the narrowest and widest θ of the group."""
+    ends = group.index[[0, -1]]
+    reach = width[ends] + getattr(model.channel.law.noise, "scale", 0.0)  # type: ignore[attr-defined]
+    y = mean[ends][:, None] + reach[:, None] * np.asarray([-6.0, -2.0, -0.5, 0.0, 0.5, 2.0, 6.0])
+    if isinstance(group.inversion.transform, DiscreteTransform):
+        y = group.inversion.transform.step * np.round(y / group.inversion.transform.step)
+    value, cut, current = decayed(group, group.inversion, thetas[ends], y)
+    _require_decay(model, value[:, 1:-1].T, cut[:, 1:-1].T)
+    for _ in range(6):
+        half = math.ceil(current.grid.half / 0.7) if np.isfinite(current.grid.half) else np.inf
+        shorter = 0.7 if np.isinf(half) else current.grid.half / half
+        better, finer_cut, finer = decayed(
+            group, _with_grid(current, current.grid.step * shorter, half), thetas[ends], y
+        )
+        sure = (cut < _CUT) & (finer_cut < _CUT)
+        if np.max(np.abs(better - value), where=sure, initial=0.0) < _SETTLED:
+            return replace(group, inversion=current)
+        current, value, cut = finer, better, finer_cut
+    raise AccuracyError(
+        f"the spectral route does not settle for {model.channel.statistic} with n = {model.channel.n}; "
+        "use route 'normal', or latent methods (infer with method='mhaar')"
+    )
+
+
+def _with_grid(inversion: inv.Inversion, step: Any, half: Any, more: int = 1) -> inv.Inversion:
+    transform, reference, n = inversion.transform, inversion.reference, inversion.n
+    return inv.Inversion(transform, reference, n, inv.Grid(step, half), more * inversion.frequencies)
+
+
+def decayed(group: Group, inversion: inv.Inversion, thetas: Floats, y: Floats) -> tuple[Floats, Floats, inv.Inversion]:
+    """log p at (θ, y) pairs (B, Y) with as many frequencies as the integrand needs to decay, up to a limit.
+
+    Also the relative size of what was cut off, and the inversion used.
+    """
+    most = _MOST_MOVING if isinstance(group.law, MovingLaw) else _MOST
+    while True:
+        log_prob, cut = _in_blocks(group.law_for(inversion), inversion, thetas, y)
+        if np.all(cut < _CUT) or inversion.frequencies >= most:
+            return log_prob, cut, inversion
+        inversion = _with_grid(inversion, inversion.grid.step, inversion.grid.half, more=8)
+
+
+def _require_decay(model: Model, log_prob: Floats, cut: Floats) -> None:
+    """Refuse where what was cut off matters: at a θ whose likelihood is not negligible beside that of the best."""
+    best = np.max(log_prob, axis=0, keepdims=True)
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        share = np.where(cut < _CUT, 0.0, cut * np.exp(np.minimum(log_prob - best, 0.0)))
+    if np.any(np.nan_to_num(share, nan=np.inf) > _CUT) or not np.all(np.isfinite(best)):
+        raise AccuracyError(
+            f"the transform of {model.channel.statistic} with n = {model.channel.n} does not decay fast enough to be "
+            f"inverted to {_CUT:g} (few records, a continuous law with atoms, and Laplace noise); use latent methods "
+            "(infer with method='mhaar'), or route 'normal' for an approximation"
+        )
+
+
+def _in_blocks(
+    law: RecordLaw | MovingLaw, inversion: inv.Inversion, thetas: Floats, y: Floats
+) -> tuple[Floats, Floats]:
+    """log p and cut-off at (θ, y) pairs (B, Y)."""
+    log_prob, cut = np.empty(y.shape), np.empty(y.shape)
+    for block in blocks(thetas, y):
+        found = inv.invert(inversion, nodes_at(law, jnp.asarray(block.thetas)), jnp.asarray(block.y))
+        block.scatter(log_prob, found.log_prob)
+        block.scatter(cut, found.truncation)
+    return log_prob, cut
+
+
+@dataclass(frozen=True)
+class Block:
+    """A rectangle of (θ, y) pairs of one of few shapes, so that little is compiled, and where its entries belong."""
+
+    thetas: Floats
+    y: Floats
+    flat: NDArray[np.intp]
+
+    def scatter(self, target: Floats, found: Any) -> None:
+        """Put the entries that are not padding where they belong."""
+        real = self.flat >= 0
+        target.reshape(-1, *target.shape[2:])[self.flat[real]] = np.asarray(found).reshape(-1, *target.shape[2:])[
+            : self.flat.size
+        ][real]
+
+
+def blocks(thetas: Floats, y: Floats) -> Iterator[Block]:
+    """Cut pairs (B, Y) into blocks of 16 or 128 rows and 1 or 64 columns. A row has one θ and some of its values."""
+    columns = 1 if y.shape[1] == 1 else _COLUMNS
+    parts = -(-y.shape[1] // columns)
+    padded = np.pad(y, [(0, 0), (0, parts * columns - y.shape[1])], mode="edge").reshape(-1, columns)
+    place = np.pad(
+        np.arange(y.size).reshape(y.shape), [(0, 0), (0, parts * columns - y.shape[1])], constant_values=-1
+    ).reshape(-1, columns)
+    each = np.repeat(np.arange(len(thetas)), parts)
+    rows = _FEW if len(each) <= 4 * _FEW else _MANY_ROWS
+    for start in range(0, len(each), rows):
+        chosen = np.s_[start : start + rows]
+        missing = rows - len(each[chosen])
+        some = np.pad(thetas[each[chosen]], [(0, missing), (0, 0)], mode="edge")
+        values = np.pad(padded[chosen], [(0, missing), (0, 0)], mode="edge")
+        yield Block(some, values, place[chosen].reshape(-1))

@@ -1,0 +1,148 @@
+"""Fisher information by the spectral route: F = ∫ score scoreᵀ p dy, the score by differentiating the inversion.
+
+A panel rule in y around the mean, wide enough for the noise's tails. On a lattice the density of y repeats its kinks
+from point to point: y = u + f is split into the lattice point u and the fraction f, Gauss–Legendre in f, and a sum
+over u. That sum is a trapezoidal rule for something smooth on the scale of the spread, so for many records a few
+hundred points of u suffice.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import NDArray
+
+from confide.errors import AccuracyError
+from confide.likelihood import inversion as inv
+from confide.likelihood.law import moments_at, nodes_at, slopes_at
+from confide.likelihood.spectral import Group, blocks, lattice_period, plan
+from confide.likelihood.transforms import DiscreteTransform
+
+if TYPE_CHECKING:
+    from confide.model import Model
+
+Floats = NDArray[np.float64]
+
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
+_FRACTIONS, _FRACTION_WEIGHTS = np.polynomial.legendre.leggauss(10)
+_BODY = np.asarray([0.0, 0.7, 1.4, 2.2, 3.1, 4.2, 5.5, 7.0, 9.0, 11.5])  # panel edges in spreads of the mean
+_TAIL = np.asarray([0.5, 1.0, 2.0, 4.0, 7.0, 11.0, 16.0, 22.0, 30.0, 40.0])  # and in scales of Laplace noise
+_SHOULDER = np.asarray([0.25, 0.5, 1.0, 2.0, 3.0])
+
+
+def spectral_information(model: Model, thetas: Floats) -> jax.Array:
+    """F(θ) for each θ of (M, d): shape (M, d, d)."""
+    result = np.empty((len(thetas), thetas.shape[1], thetas.shape[1]))
+    for group in plan(model, thetas):
+        y, weight = _y_rule(group, thetas[group.index])
+        result[group.index] = _integrate(model, group, thetas[group.index], y, weight)
+    return jnp.asarray(result)
+
+
+def _integrate(model: Model, group: Group, thetas: Floats, y: Floats, weight: Floats) -> Floats:
+    inversion = group.inversion
+    while True:
+        log_prob, cut, score = _scores(group, inversion, thetas, y)
+        mass = weight * np.exp(log_prob)
+        # what is cut off matters only where there is mass
+        lost = np.max(cut * mass / mass.max(axis=1, keepdims=True), where=mass > 0, initial=0.0)
+        if lost < 1e-9:
+            break
+        if inversion.frequencies >= 4096:
+            raise AccuracyError(
+                f"the transform of {model.channel.statistic} with n = {model.channel.n} decays too slowly to be "
+                "inverted; use method='replicates', or 'normal' for an approximation"
+            )
+        transform, reference, n = inversion.transform, inversion.reference, inversion.n
+        inversion = inv.Inversion(transform, reference, n, inversion.grid, 8 * inversion.frequencies)
+    total = mass.sum(axis=1)
+    if np.any(np.abs(total - 1.0) > 1e-7):
+        raise AccuracyError(
+            f"the density of y integrates to {total} for {model.channel.statistic} with n = {model.channel.n}; "
+            "use method='replicates', or 'normal' for an approximation"
+        )
+    return np.einsum("ty,tyi,tyj->tij", mass, score, score)
+
+
+def _scores(group: Group, inversion: inv.Inversion, thetas: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:
+    """log p, the cut-off and the score at (θ, y) pairs."""
+    record = group.law_for(inversion)
+    log_prob, cut, score = np.empty(y.shape), np.empty(y.shape), np.empty((*y.shape, thetas.shape[1]))
+    for block in blocks(thetas, y):
+        at = jnp.asarray(block.thetas)
+        density, found = inv.invert_with_score(
+            inversion, nodes_at(record, at), slopes_at(record, at), jnp.asarray(block.y)
+        )
+        block.scatter(log_prob, density.log_prob)
+        block.scatter(cut, density.truncation)
+        block.scatter(score, found)
+    return log_prob, cut, score
+
+
+def _moments(group: Group, thetas: Floats) -> tuple[Floats, Floats]:
+    mean, covariance = (np.asarray(part) for part in moments_at(group.law, jnp.asarray(thetas)))
+    return mean[:, 0], np.sqrt(covariance[:, 0, 0] / group.inversion.n + group.inversion.transform.variance)
+
+
+def _y_rule(group: Group, thetas: Floats) -> tuple[Floats, Floats]:
+    """Nodes and weights in y for each θ."""
+    mean, spread = _moments(group, thetas)
+    transform = group.inversion.transform
+    scale = 0.0 if np.isinf(transform.pole) else 1.0 / float(transform.pole)
+    if isinstance(transform, DiscreteTransform):
+        return _lattice_rule(mean, spread, scale, transform.step, group.inversion.reference, None)
+    period = lattice_period(transform)
+    if period > 0:
+        return _lattice_rule(mean, spread, scale, period, group.inversion.reference, transform.scale)  # type: ignore[attr-defined]
+    return panel_nodes(panel_edges(mean, spread, scale))
+
+
+def panel_edges(mean: Floats, spread: Floats, scale: float) -> Floats:
+    """Edges of panels in y for each θ: dense within the statistic's own spread, then through the noise's tails."""
+    half = spread[:, None] * _BODY
+    if scale > 0:
+        tails = np.concatenate(
+            [half[:, -1:] + scale * _TAIL, np.broadcast_to(scale * _SHOULDER, (len(mean), _SHOULDER.size))], axis=1
+        )
+        half = np.sort(np.concatenate([half, tails], axis=1), axis=1)
+    return np.concatenate([mean[:, None] - half[:, :0:-1], mean[:, None] + half], axis=1)
+
+
+def panel_nodes(edges: Floats) -> tuple[Floats, Floats]:
+    """Gauss–Legendre nodes and weights of each row of panels, flattened."""
+    return _panels(edges, _NODES, _WEIGHTS)
+
+
+def _panels(edges: Floats, nodes: Floats, weights: Floats) -> tuple[Floats, Floats]:
+    width = np.diff(edges, axis=1)[..., None]
+    y = edges[:, :-1, None] + 0.5 * width * (nodes + 1.0)
+    return y.reshape(len(edges), -1), (0.5 * width * weights).reshape(len(edges), -1)
+
+
+def _lattice_rule(
+    mean: Floats, spread: Floats, scale: float, step: float, reference: float, fractions: float | None
+) -> tuple[Floats, Floats]:
+    """Lattice points (and fractions between them) that carry the mass of y; a stride where there are many."""
+    smooth = spread.min() / step
+    stride = max(1, int(smooth / 8.0))
+    reach = int(np.ceil((12.0 * spread.max() + 45.0 * scale) / step / stride)) + 2
+    reach = 1 << (reach - 1).bit_length()  # few shapes, so that little is compiled
+    centre = np.round((mean - reference) / step)
+    points = reference + step * (centre[:, None] + stride * np.arange(-reach, reach + 1))
+    if fractions is None:
+        return points, np.full(points.shape, float(stride))
+    offsets, weight = _between_points(fractions / step)
+    y = points[..., None] + step * offsets
+    weight = np.broadcast_to(step * stride * weight, y.shape)
+    return y.reshape(len(mean), -1), weight.reshape(len(mean), -1)
+
+
+def _between_points(scale: float) -> tuple[Floats, Floats]:
+    """A rule on (0, 1), between two lattice points: finer near the points if the noise's scale is small."""
+    half = np.unique(np.minimum(scale * np.asarray([0.0, 1.0, 2.5, 5.0, 10.0, 20.0, 40.0]), 0.5))
+    half = np.append(half[half < 0.499], 0.5) if scale < 0.4 else np.asarray([0.0, 1.0])
+    edges = half if scale >= 0.4 else np.concatenate([half, 1.0 - half[-2::-1]])
+    return tuple(part[0] for part in _panels(edges[None, :], _FRACTIONS, _FRACTION_WEIGHTS))

@@ -1,0 +1,211 @@
+"""Noise in the frequency domain: what the inversion integral multiplies the transform of the statistic by.
+
+With M_S(ζ) = E e^{ζU} the transform of the statistic, the density of the published value is
+
+    p(y) = 1/2πi ∫ M_S(ζ) N(ζ; y) e^{−ζy} dζ        along Re ζ = τ
+
+where N says how the noise, and any lattice, enters. For continuous noise on a continuous statistic N is the noise's
+own transform. Where the statistic lives on a lattice of spacing h, M_S is periodic with period 2π/h in the imaginary
+direction, the integral runs over one period, and N collects what all periods contribute: a closed geometric sum for
+Laplace noise, a fast theta series for Gaussian noise. Noise on a lattice of its own, met by a continuous statistic,
+is rounding (the transform of a box) times a periodic transform. All are analytic, up to the two poles of Laplace
+noise at ±1/b.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+
+class NoiseTransform(eqx.Module):
+    """N(ζ; y) and what a contour must know about it."""
+
+    @abstractmethod
+    def __call__(self, zeta: jax.Array, y: jax.Array) -> jax.Array:
+        """log N(ζ; y), up to multiples of 2πi."""
+
+    @property
+    def pole(self) -> float:
+        """Where on the real axis N has its poles, ±pole; infinite if it has none."""
+        return jnp.inf
+
+    @property
+    def crossable(self) -> bool:
+        """Whether a contour may pass a pole: only if it is alone on its line, so that one residue makes up for it."""
+        return True
+
+    @property
+    def variance(self) -> float:
+        """The variance of Gaussian noise, which moves the saddlepoint; 0 for noise with poles, which does not."""
+        return 0.0
+
+    def log_residue(self, y: jax.Array, side: jax.Array) -> jax.Array:
+        """log of the residue of N(ζ; y) e^{−ζy} at ζ = side·pole, without M_S."""
+        del side
+        return jnp.full_like(y, -jnp.inf)
+
+
+def _log1mexp(z: jax.Array) -> jax.Array:
+    """log(1 − e^z) for complex z."""
+    return jnp.log(-jnp.expm1(z))
+
+
+class LaplaceTransform(NoiseTransform):
+    """Laplace noise of scale b on a continuum: 1/(1 − b²ζ²)."""
+
+    scale: float
+
+    def __call__(self, zeta: jax.Array, y: jax.Array) -> jax.Array:
+        """−log(1 − b²ζ²)."""
+        del y
+        return -jnp.log(1.0 - (self.scale * zeta) ** 2 + 0j)
+
+    @property
+    def pole(self) -> float:
+        """1/b."""
+        return 1.0 / self.scale
+
+    def log_residue(self, y: jax.Array, side: jax.Array) -> jax.Array:
+        """e^{−|…|/b}/2b: the exponential tail beyond the statistic."""
+        return -side * y / self.scale - jnp.log(2.0 * self.scale)
+
+
+class LaplaceOnLattice(LaplaceTransform):
+    """Laplace noise around the points of a lattice of spacing h: two geometric series.
+
+    Σ_k g(y − kh) e^{−ζkh} over the points below and above y, times e^{ζy}; y is measured from a lattice point.
+    """
+
+    spacing: float
+
+    def __call__(self, zeta: jax.Array, y: jax.Array) -> jax.Array:
+        """The log of the sum of both series."""
+        h, b = self.spacing, self.scale
+        fraction = y - h * jnp.floor(y / h)
+        below = -fraction / b + zeta * fraction - _log1mexp(h * (zeta - 1.0 / b) + 0j)
+        above = -(h - fraction) / b - zeta * (h - fraction) - _log1mexp(-h * (zeta + 1.0 / b) + 0j)
+        # N is normalised to a density: the integral over one period carries h
+        return _logadd(below, above) + jnp.log(h / (2.0 * b))
+
+
+class GaussianTransform(NoiseTransform):
+    """Gaussian noise of standard deviation σ on a continuum: e^{σ²ζ²/2}."""
+
+    scale: float
+
+    def __call__(self, zeta: jax.Array, y: jax.Array) -> jax.Array:
+        """σ²ζ²/2."""
+        del y
+        return 0.5 * (self.scale * zeta) ** 2 + 0j
+
+    @property
+    def variance(self) -> float:
+        """σ²."""
+        return self.scale**2
+
+
+_PERIODS = 12
+
+
+class GaussianOnLattice(GaussianTransform):
+    """Gaussian noise around the points of a lattice: the contributions of all periods, or of all points near y.
+
+    Σ_m e^{σ²ζ_m²/2 − (ζ_m − ζ)y} with ζ_m = ζ + 2πim/h is one theta series; Σ_k φ(y − kh) e^{ζ(y − kh)} is the same
+    one by Poisson's formula. The first converges fast for σ ≥ h/2, the second for σ < h/2.
+    """
+
+    spacing: float
+
+    def __call__(self, zeta: jax.Array, y: jax.Array) -> jax.Array:
+        """The log of whichever series is short."""
+        h, sigma = self.spacing, self.scale
+        m = jnp.arange(-_PERIODS, _PERIODS + 1)
+        shift = 2j * jnp.pi * m / h
+        periods = 0.5 * (sigma * (zeta[..., None] + shift)) ** 2 - shift * y[..., None]
+        # the points that the tilt favours, which for y beyond the statistic's range are not those next to y
+        nearest = jnp.round((y - sigma**2 * zeta.real) / h)
+        distance = y[..., None] - h * (nearest[..., None] + m)
+        points = -0.5 * (distance / sigma) ** 2 + zeta[..., None] * distance + jnp.log(h / sigma / jnp.sqrt(2 * jnp.pi))
+        return jnp.where(sigma >= 0.5 * h, _logsum(periods), _logsum(points))
+
+
+class DiscreteTransform(NoiseTransform):
+    """Noise on a lattice of spacing `step`: Laplace (with poles) or Gaussian, on a statistic on the same lattice.
+
+    `box` is 1 when the statistic is continuous and is first rounded to the lattice, which multiplies by the transform
+    of a box of width `step`; the published value is then a mass.
+    """
+
+    scale: float
+    step: float
+    gaussian: bool = eqx.field(static=True)
+    box: bool = eqx.field(static=True)
+
+    def __call__(self, zeta: jax.Array, y: jax.Array) -> jax.Array:
+        """log of the noise's transform, and of the box."""
+        del y
+        log = self._gaussian(zeta) if self.gaussian else self._laplace(zeta)
+        if not self.box:
+            return log + jnp.log(self.step)  # the integral over one period, 2π/step, carries the step
+        half = 0.5 * self.step * zeta
+        small = jnp.abs(half) < 1e-3
+        safe = jnp.where(small, 1.0, half)
+        sinhc = jnp.where(small, 1.0 + half**2 / 6.0 + half**4 / 120.0, jnp.sinh(safe) / safe)
+        return log + jnp.log(sinhc * self.step)
+
+    def _laplace(self, zeta: jax.Array) -> jax.Array:
+        rate = self.step / self.scale
+        log_q = -rate
+        normaliser = jnp.log(jnp.tanh(0.5 * rate)) + jnp.log(-jnp.expm1(2.0 * log_q))
+        z = self.step * zeta
+        return normaliser - _log1mexp(log_q + z) - _log1mexp(log_q - z)
+
+    def _gaussian(self, zeta: jax.Array) -> jax.Array:
+        s = self.scale / self.step
+        z = self.step * zeta[..., None]
+        m = jnp.arange(-_PERIODS, _PERIODS + 1)
+        periods = 0.5 * (s * (z + 2j * jnp.pi * m)) ** 2
+        # points around the tilted centre, so that a large tilt does not leave the window
+        centre = jnp.round(s**2 * z.real)
+        k = centre + m
+        points = -0.5 * (k / s) ** 2 + z * k
+        plain = jnp.arange(-_PERIODS, _PERIODS + 1)
+        norm_points = jax.nn.logsumexp(-0.5 * (plain / s) ** 2)
+        norm_periods = jax.nn.logsumexp(-2.0 * (jnp.pi * s * plain) ** 2)
+        return jnp.where(s >= 0.5, _logsum(periods) - norm_periods, _logsum(points) - norm_points)
+
+    @property
+    def pole(self) -> float:
+        """1/b for Laplace noise."""
+        return jnp.inf if self.gaussian else 1.0 / self.scale
+
+    @property
+    def variance(self) -> float:
+        """σ² for Gaussian noise."""
+        return self.scale**2 if self.gaussian else 0.0
+
+    def log_residue(self, y: jax.Array, side: jax.Array) -> jax.Array:
+        """The geometric tail: a mass of tanh(step/2b) e^{−|…|/b} per point."""
+        if self.gaussian:
+            return jnp.full_like(y, -jnp.inf)
+        return -side * y / self.scale + jnp.log(jnp.tanh(0.5 * self.step / self.scale))
+
+    @property
+    def crossable(self) -> bool:
+        """A rounded statistic meets a whole ladder of poles, one per period of the noise."""
+        return not self.box
+
+
+def _logadd(a: jax.Array, b: jax.Array) -> jax.Array:
+    top = jnp.maximum(a.real, b.real)
+    return top + jnp.log(jnp.exp(a - top) + jnp.exp(b - top))
+
+
+def _logsum(terms: jax.Array) -> jax.Array:
+    """log Σ e^{term} over the last axis, complex."""
+    top = jnp.max(terms.real, axis=-1)
+    return top + jnp.log(jnp.sum(jnp.exp(terms - top[..., None]), axis=-1))

@@ -1,0 +1,97 @@
+"""The law of a clipped record: total mass, moments and derivatives against scipy's quadrature."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy import integrate, special, stats
+
+import confide as cf
+from confide.likelihood.record import record_law, weights_at
+from tests.likelihood.oracles import CASES
+
+FIXED = [case for case in CASES if not case.population.moving and case.population.closed.breaks is None]
+
+
+@pytest.fixture(autouse=True)
+def double_precision():
+    with jax.enable_x64(True):
+        yield
+
+
+def expectation(case, function, distribution):
+    """E f(clip X) by scipy's adaptive quadrature, atoms added by hand."""
+    low, high = case.bounds
+    a, b = max(low, distribution.support()[0]), min(high, distribution.support()[1])
+    edges = sorted({a, b, *(cut for cut in case.cuts if a < cut < b)})
+    inside = sum(
+        integrate.quad(lambda x: function(x) * distribution.pdf(x), left, right, epsabs=1e-13, epsrel=1e-13, limit=200)[
+            0
+        ]
+        for left, right in zip(edges[:-1], edges[1:], strict=True)
+    )
+    return inside + function(low) * distribution.cdf(low) + function(high) * distribution.sf(high)
+
+
+@pytest.mark.parametrize("case", FIXED, ids=lambda case: case.name)
+def test_moments_agree_with_adaptive_quadrature(case):
+    law = record_law(case.population, cf.Mean(case.expression, case.bounds), [case.theta])
+    weights = np.asarray(weights_at(law, jnp.asarray([case.theta])))[0]
+    assert abs(weights.sum() - 1) < 1e-12
+    for power in (1, 2, 3):
+        expected = expectation(case, lambda x, k=power: float(case.function(np.float64(x))) ** k, case.scipy)
+        assert abs(weights @ law.s[0] ** power - expected) < 1e-11 * max(1, abs(expected))
+
+
+def test_one_rule_serves_a_wide_range_of_theta():
+    thetas = np.geomspace(1e-3, 1e3, 60)[:, None]
+    law = record_law(cf.populations.normal_variance(), cf.Mean("abs(x)", (-10, 10)), thetas)
+    weights = np.asarray(weights_at(law, jnp.asarray(thetas)))
+    sd = np.sqrt(thetas[:, 0])
+    z = 10 / sd
+    # E min(|X|, 10) for X ~ N(0, sd²), in closed form
+    expected = sd * np.sqrt(2 / np.pi) * -np.expm1(-0.5 * z**2) + 10 * special.erfc(z / np.sqrt(2))
+    np.testing.assert_allclose(weights @ law.s[0], expected, rtol=1e-11)
+
+
+def test_the_derivative_of_the_weights_is_weight_times_score_inside_and_the_cdfs_at_the_atoms():
+    population = cf.populations.normal_variance()
+    law = record_law(population, cf.Mean("x", (-1, 2)), [[2.0]])
+    slopes = np.asarray(jax.jacfwd(law.weights)(jnp.asarray([2.0])))[:, 0]
+    weights = np.asarray(law.weights(jnp.asarray([2.0])))
+    score = np.asarray(law.x) ** 2 / 8 - 0.25
+    np.testing.assert_allclose(slopes[:-2], weights[:-2] * score, rtol=1e-12, atol=1e-16)
+    h = 1e-5
+    for atom, tail in ((-2, lambda v: stats.norm.cdf(-1, 0, v**0.5)), (-1, lambda v: stats.norm.sf(2, 0, v**0.5))):
+        assert abs(slopes[atom] - (tail(2 + h) - tail(2 - h)) / (2 * h)) < 1e-9
+    assert abs(slopes.sum()) < 1e-13
+
+
+@pytest.mark.parametrize("exponent", [0.01, 0.1, 0.5])
+def test_singular_powers_grade_the_panels(exponent):
+    """E |X|^a of a standard normal is 2^{a/2} Γ((a+1)/2)/√π."""
+    law = record_law(cf.populations.normal_variance(), cf.Mean(f"abs(x)**{exponent}", (-30, 30)), [[1.0]])
+    found = float(law.weights(jnp.asarray([1.0])) @ law.s[0])
+    expected = 2 ** (exponent / 2) * special.gamma((exponent + 1) / 2) / np.sqrt(np.pi)
+    assert abs(found - expected) < 1e-11
+
+
+@pytest.mark.parametrize(("a", "b"), [(0.3, 2.0), (0.5, 0.5), (5.0, 0.4)])
+def test_singular_densities_keep_their_mass(a, b):
+    law = record_law(cf.populations.beta(), cf.Mean("x", (0, 1)), [[a, b]])
+    weights = np.asarray(law.weights(jnp.asarray([a, b])))
+    assert abs(weights.sum() - 1) < 1e-11
+    assert abs(weights @ law.s[0] - a / (a + b)) < 1e-11
+
+
+def test_discrete_populations_use_their_support():
+    law = record_law(cf.populations.poisson(), cf.Mean("x", (0.5, 4)), [[2.0]])
+    weights = np.asarray(law.weights(jnp.asarray([2.0])))
+    expected = [*stats.poisson.pmf([1, 2, 3], 2.0), stats.poisson.pmf(0, 2.0), stats.poisson.sf(3, 2.0)]
+    np.testing.assert_allclose(weights, expected, rtol=1e-12)
+    np.testing.assert_array_equal(law.s[0], [1, 2, 3, 0.5, 4])
+
+
+def test_too_many_points_are_refused_in_words():
+    with pytest.raises(cf.AccuracyError, match="narrow"):
+        record_law(cf.populations.poisson(), cf.Mean("x", (0, 1e9)), [[1e7]])
