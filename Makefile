@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test test-slow lint install clean
+.PHONY: demo test test-slow lint bench install clean
 
 install: $(STAMP)
 
@@ -27,6 +27,9 @@ test: lint
 
 test-slow: $(STAMP)
 	$(BIN)/python -m pytest -n auto -m slow
+
+bench: $(STAMP)
+	$(BIN)/python benchmarks/likelihood.py
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache

@@ -61,7 +61,7 @@ class Nodes(eqx.Module):
         return 0 if self.s.ndim == 2 else None
 
 
-_BUCKETS = (64, 128, 256, 512, 1024)
+_BUCKETS = (128, 256, 512, 1024)
 
 
 def _padded(array: jax.Array, fill: str) -> jax.Array:

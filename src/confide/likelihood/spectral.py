@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +24,7 @@ from numpy.typing import NDArray
 
 from confide.errors import AccuracyError
 from confide.likelihood import inversion as inv
+from confide.likelihood.blocks import blocks
 from confide.likelihood.lattice import lattice_spacing
 from confide.likelihood.law import MovingLaw, law_for, moments_at, nodes_at
 from confide.likelihood.moving import moving_law
@@ -54,7 +54,6 @@ _MOST, _MOST_MOVING = 6144, 768  # nodes that move with θ are not made denser f
 _GROUP = 1.5  # largest ratio of spreads in a group of θ
 _CUT = 1e-10
 _SETTLED = 1e-9
-_FEW, _MANY_ROWS, _COLUMNS = 16, 128, 64  # shapes of blocks
 _MANY = 300
 
 
@@ -67,6 +66,14 @@ class Group:
     thetas: Floats
     law: RecordLaw | MovingLaw
     inversion: inv.Inversion
+
+    def with_more(self) -> list[Group]:
+        """The group with eight times as many frequencies, if it may have them."""
+        most = _MOST_MOVING if isinstance(self.law, MovingLaw) else _MOST
+        if self.inversion.frequencies >= most:
+            return []
+        grid = self.inversion.grid
+        return [replace(self, inversion=_with_grid(self.inversion, grid.step, grid.half, more=8))]
 
     def law_for(self, inversion: inv.Inversion) -> RecordLaw | MovingLaw:
         """The record's law with nodes dense enough for the inversion's highest frequency."""
@@ -99,13 +106,14 @@ class SpectralRoute(Route):
     def log_likelihood(self, model: Model, thetas: Any, values: Any) -> jax.Array:
         """Grouped, checked inversion at concrete θ and y."""
         thetas, values = np.asarray(thetas), np.asarray(values)
-        result = np.empty((len(thetas), len(values)))
-        cut = np.empty_like(result)
-        groups = plan(model, thetas)
-        for group in groups:
-            rows = thetas[group.index]
-            each = np.broadcast_to(values, (len(rows), len(values)))
-            result[group.index], cut[group.index], _ = decayed(group, group.inversion, rows, each)
+        result, cut = np.empty((2, len(thetas), len(values)))
+        pending = list(plan(model, thetas))
+        while pending:
+            for group in pending:
+                each = np.broadcast_to(values, (len(group.index), len(values)))
+                result[group.index], cut[group.index] = _in_blocks(group, group.inversion, thetas[group.index], each)
+            lost = _lost(result, cut)
+            pending = [more for group in pending if np.any(lost[group.index] > _CUT) for more in group.with_more()]
         _require_decay(model, result, cut)
         return jnp.asarray(result)
 
@@ -228,11 +236,10 @@ def _verified(model: Model, group: Group, thetas: Floats, mean: Floats, width: F
     """Shorten the step until that moves nothing, at the narrowest and widest θ of the group."""
     ends = group.index[[0, -1]]
     reach = width[ends] + getattr(model.channel.law.noise, "scale", 0.0)  # type: ignore[attr-defined]
-    y = mean[ends][:, None] + reach[:, None] * np.asarray([-6.0, -2.0, -0.5, 0.0, 0.5, 2.0, 6.0])
+    y = mean[ends][:, None] + reach[:, None] * np.asarray([-3.0, -1.0, -0.3, 0.0, 0.3, 1.0, 3.0])
     if isinstance(group.inversion.transform, DiscreteTransform):
         y = group.inversion.transform.step * np.round(y / group.inversion.transform.step)
     value, cut, current = decayed(group, group.inversion, thetas[ends], y)
-    _require_decay(model, value[:, 1:-1].T, cut[:, 1:-1].T)
     for _ in range(6):
         half = math.ceil(current.grid.half / 0.7) if np.isfinite(current.grid.half) else np.inf
         shorter = 0.7 if np.isinf(half) else current.grid.half / half
@@ -259,20 +266,25 @@ def decayed(group: Group, inversion: inv.Inversion, thetas: Floats, y: Floats) -
 
     Also the relative size of what was cut off, and the inversion used.
     """
-    most = _MOST_MOVING if isinstance(group.law, MovingLaw) else _MOST
     while True:
-        log_prob, cut = _in_blocks(group.law_for(inversion), inversion, thetas, y)
-        if np.all(cut < _CUT) or inversion.frequencies >= most:
+        log_prob, cut = _in_blocks(group, inversion, thetas, y)
+        more = [] if np.all(cut < _CUT) else replace(group, inversion=inversion).with_more()
+        if not more:
             return log_prob, cut, inversion
-        inversion = _with_grid(inversion, inversion.grid.step, inversion.grid.half, more=8)
+        inversion = more[0].inversion
+
+
+def _lost(log_prob: Floats, cut: Floats) -> Floats:
+    """What was cut off at each θ, relative to the best θ's likelihood: nothing, where it is small beside its own."""
+    best = np.max(log_prob, axis=0, keepdims=True)
+    with np.errstate(over="ignore", invalid="ignore"):
+        lost = np.where(cut < _CUT, 0.0, cut * np.exp(np.minimum(log_prob - best, 0.0)))
+    return np.nan_to_num(lost, nan=np.inf)
 
 
 def _require_decay(model: Model, log_prob: Floats, cut: Floats) -> None:
     """Refuse where what was cut off matters: at a θ whose likelihood is not negligible beside that of the best."""
-    best = np.max(log_prob, axis=0, keepdims=True)
-    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        share = np.where(cut < _CUT, 0.0, cut * np.exp(np.minimum(log_prob - best, 0.0)))
-    if np.any(np.nan_to_num(share, nan=np.inf) > _CUT) or not np.all(np.isfinite(best)):
+    if np.any(_lost(log_prob, cut) > _CUT) or not np.all(np.isfinite(np.max(log_prob, axis=0))):
         raise AccuracyError(
             f"the transform of {model.channel.statistic} with n = {model.channel.n} does not decay fast enough to be "
             f"inverted to {_CUT:g} (few records, a continuous law with atoms, and Laplace noise); use latent methods "
@@ -280,47 +292,12 @@ def _require_decay(model: Model, log_prob: Floats, cut: Floats) -> None:
         )
 
 
-def _in_blocks(
-    law: RecordLaw | MovingLaw, inversion: inv.Inversion, thetas: Floats, y: Floats
-) -> tuple[Floats, Floats]:
+def _in_blocks(group: Group, inversion: inv.Inversion, thetas: Floats, y: Floats) -> tuple[Floats, Floats]:
     """log p and cut-off at (θ, y) pairs (B, Y)."""
+    law = group.law_for(inversion)
     log_prob, cut = np.empty(y.shape), np.empty(y.shape)
     for block in blocks(thetas, y):
         found = inv.invert(inversion, nodes_at(law, jnp.asarray(block.thetas)), jnp.asarray(block.y))
         block.scatter(log_prob, found.log_prob)
         block.scatter(cut, found.truncation)
     return log_prob, cut
-
-
-@dataclass(frozen=True)
-class Block:
-    """A rectangle of (θ, y) pairs of one of few shapes, so that little is compiled, and where its entries belong."""
-
-    thetas: Floats
-    y: Floats
-    flat: NDArray[np.intp]
-
-    def scatter(self, target: Floats, found: Any) -> None:
-        """Put the entries that are not padding where they belong."""
-        real = self.flat >= 0
-        target.reshape(-1, *target.shape[2:])[self.flat[real]] = np.asarray(found).reshape(-1, *target.shape[2:])[
-            : self.flat.size
-        ][real]
-
-
-def blocks(thetas: Floats, y: Floats) -> Iterator[Block]:
-    """Cut pairs (B, Y) into blocks of 16 or 128 rows and 1 or 64 columns. A row has one θ and some of its values."""
-    columns = 1 if y.shape[1] == 1 else _COLUMNS
-    parts = -(-y.shape[1] // columns)
-    padded = np.pad(y, [(0, 0), (0, parts * columns - y.shape[1])], mode="edge").reshape(-1, columns)
-    place = np.pad(
-        np.arange(y.size).reshape(y.shape), [(0, 0), (0, parts * columns - y.shape[1])], constant_values=-1
-    ).reshape(-1, columns)
-    each = np.repeat(np.arange(len(thetas)), parts)
-    rows = _FEW if len(each) <= 4 * _FEW else _MANY_ROWS
-    for start in range(0, len(each), rows):
-        chosen = np.s_[start : start + rows]
-        missing = rows - len(each[chosen])
-        some = np.pad(thetas[each[chosen]], [(0, missing), (0, 0)], mode="edge")
-        values = np.pad(padded[chosen], [(0, missing), (0, 0)], mode="edge")
-        yield Block(some, values, place[chosen].reshape(-1))

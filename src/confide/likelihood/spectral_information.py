@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 
 from confide.errors import AccuracyError
 from confide.likelihood import inversion as inv
+from confide.likelihood.blocks import blocks
 from confide.likelihood.law import moments_at, nodes_at, slopes_at
-from confide.likelihood.spectral import Group, blocks, lattice_period, plan
+from confide.likelihood.spectral import Group, lattice_period, plan
 from confide.likelihood.transforms import DiscreteTransform
 
 if TYPE_CHECKING:

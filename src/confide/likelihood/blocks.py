@@ -1,0 +1,48 @@
+"""Rectangles of (θ, y) pairs in two shapes only, so that one compiled program serves every call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+_ROWS, _COLUMNS = 128, 64
+
+
+@dataclass(frozen=True)
+class Block:
+    """A rectangle of (θ, y) pairs of one of few shapes, so that little is compiled, and where its entries belong."""
+
+    thetas: Floats
+    y: Floats
+    flat: NDArray[np.intp]
+
+    def scatter(self, target: Floats, found: Any) -> None:
+        """Put the entries that are not padding where they belong."""
+        real = self.flat >= 0
+        target.reshape(-1, *target.shape[2:])[self.flat[real]] = np.asarray(found).reshape(-1, *target.shape[2:])[
+            : self.flat.size
+        ][real]
+
+
+def blocks(thetas: Floats, y: Floats) -> Iterator[Block]:
+    """Cut pairs (B, Y) into blocks of 128 × 1 or 16 × 64. A row has one θ and some of its values."""
+    single = y.shape[1] == 1 or y.size <= _ROWS
+    rows, columns = (_ROWS, 1) if single else (_ROWS // 8, _COLUMNS)
+    parts = -(-y.shape[1] // columns)
+    padded = np.pad(y, [(0, 0), (0, parts * columns - y.shape[1])], mode="edge").reshape(-1, columns)
+    place = np.pad(
+        np.arange(y.size).reshape(y.shape), [(0, 0), (0, parts * columns - y.shape[1])], constant_values=-1
+    ).reshape(-1, columns)
+    each = np.repeat(np.arange(len(thetas)), parts)
+    for start in range(0, len(each), rows):
+        chosen = np.s_[start : start + rows]
+        missing = rows - len(each[chosen])
+        some = np.pad(thetas[each[chosen]], [(0, missing), (0, 0)], mode="edge")
+        values = np.pad(padded[chosen], [(0, missing), (0, 0)], mode="edge")
+        yield Block(some, values, place[chosen].reshape(-1))
