@@ -23,7 +23,7 @@ def off(found, truth):
 
 def test_algorithm_1_agrees_with_the_normal_method_within_three_standard_errors():
     truth = float(cf.information(ABS, 2.0, method="normal").matrix[0, 0])
-    found = cf.information(ABS, 2.0, method="importance", key=1, outer=3000, inner=1000)
+    found = cf.information(ABS, 2.0, method="importance", key=1, outer=2000, inner=1000)
     assert off(found, truth) < 3
     assert found.method == "importance"
     assert "±" in str(found)
@@ -32,15 +32,15 @@ def test_algorithm_1_agrees_with_the_normal_method_within_three_standard_errors(
 @pytest.mark.parametrize("inner", [2, 5])
 def test_rejection_sampling_is_unbiased_at_any_inner_size(inner):
     truth = float(cf.information(ABS, 2.0, method="normal").matrix[0, 0])
-    found = cf.information(ABS, 2.0, method="importance", sampler="rejection", key=2, outer=20_000, inner=inner)
+    found = cf.information(ABS, 2.0, method="importance", sampler="rejection", key=2, outer=10_000, inner=inner)
     assert off(found, truth) < 4
-    assert found.standard_error[0, 0] < 0.07 * truth
+    assert found.standard_error[0, 0] < 0.1 * truth
 
 
 def test_a_planted_bias_is_seen_where_rejection_has_none():
     """Self-normalised weights with five draws are biased by far more than the error of the test above."""
     truth = float(cf.information(ABS, 2.0, method="normal").matrix[0, 0])
-    found = cf.information(ABS, 2.0, method="importance", key=2, outer=20_000, inner=5)
+    found = cf.information(ABS, 2.0, method="importance", key=2, outer=10_000, inner=5)
     assert off(found, truth) > 5
 
 

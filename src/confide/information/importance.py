@@ -8,7 +8,7 @@ Metropolis–Hastings with proposals from f.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -26,10 +26,34 @@ _SAMPLERS = ("importance", "rejection", "mcmc")
 _BURN = 50
 
 
+class Moments(NamedTuple):
+    """The normal law of u at one θ, and how it moves with θ."""
+
+    theta: jax.Array
+    mean: jax.Array  # (k,)
+    covariance: jax.Array  # (k, k)
+    root: jax.Array
+    d_mean: jax.Array  # (k, d)
+    d_covariance: jax.Array  # (k, k, d)
+
+
+def normal_score(u: jax.Array, at: Moments) -> jax.Array:
+    """∂ log N(u; μ, C)/∂θ = rᵀC⁻¹∂μ + ½ rᵀC⁻¹∂C C⁻¹r − ½ tr(C⁻¹∂C) with r = u − μ.
+
+    (The published code has the wrong last term: erratum 5.)
+    """
+    inverse = jnp.linalg.inv(at.covariance)
+    pulled = inverse @ (u - at.mean)
+    spread = jnp.einsum("a,abi,b->i", pulled, at.d_covariance, pulled) - jnp.einsum(
+        "ab,bai->i", inverse, at.d_covariance
+    )
+    return pulled @ at.d_mean + 0.5 * spread
+
+
 def importance_scores(
     model: Model, inner: int, *, sampler: str = "importance", proposal: Callable[..., Any] | None = None
-) -> Any:
-    """(key, θ) → two independent score estimates for one y.
+) -> tuple[Any, Any]:
+    """(key, moments) → two independent score estimates for one y, and θ → moments.
 
     `proposal(theta)` may return a numpyro distribution over u whose draws have the statistic's shape.
     """
@@ -43,37 +67,27 @@ def importance_scores(
     if proposal is not None and sampler != "importance":
         raise InvalidArgument("proposal", proposal, f"is not used by the {sampler} sampler", "use sampler='importance'")
     shape = (channel.statistic.dimension,)
-    law, n = channel.law, channel.n
-
-    def parameters(theta: jax.Array) -> tuple[jax.Array, jax.Array]:
-        mean, covariance = moments(*moving_law(model.population, channel.statistic, theta))
-        return mean, covariance / n
-
-    def log_f(u: jax.Array, theta: jax.Array) -> jax.Array:
-        mean, covariance = parameters(theta)
-        return log_normal(u - mean, covariance)
+    law = channel.law
 
     def log_g(y: jax.Array, u: jax.Array) -> jax.Array:
         return law.log_prob(y, u if law.layout == "vector" else u[..., 0])
 
-    def draw(key: jax.Array, theta: jax.Array, count: tuple[int, ...]) -> jax.Array:
-        mean, covariance = parameters(theta)
-        return mean + jax.random.normal(key, (*count, *shape)) @ jnp.linalg.cholesky(covariance).T
+    def draw(key: jax.Array, at: Moments, count: tuple[int, ...]) -> jax.Array:
+        return at.mean + jax.random.normal(key, (*count, *shape)) @ at.root.T
 
-    # forward mode: the moments and their derivatives do not depend on u and are computed once
-    score = jax.vmap(jax.jacfwd(log_f, argnums=1), in_axes=(0, None))
+    score = jax.vmap(normal_score, in_axes=(0, None))
 
-    def by_weights(key: jax.Array, theta: jax.Array, y: jax.Array) -> jax.Array:
+    def by_weights(key: jax.Array, at: Moments, y: jax.Array) -> jax.Array:
         if proposal is None:
-            u = draw(key, theta, (inner,))
-            return weighted_score(jax.vmap(lambda v: log_g(y, v))(u), score(u, theta))
-        q = proposal(theta)
+            u = draw(key, at, (inner,))
+            return weighted_score(jax.vmap(lambda v: log_g(y, v))(u), score(u, at))
+        q = proposal(at.theta)
         u = jnp.asarray(q.sample(key, (inner,))).reshape(inner, *shape)
         log_q = q.log_prob(u.reshape(inner, *(q.batch_shape + q.event_shape)))
-        log_weight = jax.vmap(lambda v: log_f(v, theta) + log_g(y, v))(u) - log_q
-        return weighted_score(log_weight, score(u, theta))
+        log_weight = jax.vmap(lambda v: log_normal(v - at.mean, at.covariance) + log_g(y, v))(u) - log_q
+        return weighted_score(log_weight, score(u, at))
 
-    def by_rejection(key: jax.Array, theta: jax.Array, y: jax.Array) -> jax.Array:
+    def by_rejection(key: jax.Array, at: Moments, y: jax.Array) -> jax.Array:
         highest = log_g(y, jnp.broadcast_to(y, shape))
 
         def unfilled(state: tuple[jax.Array, jax.Array, jax.Array]) -> jax.Array:
@@ -82,7 +96,7 @@ def importance_scores(
         def fill(state: tuple[jax.Array, jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array, jax.Array]:
             key, u, filled = state
             key, for_u, for_v = jax.random.split(key, 3)
-            fresh = draw(for_u, theta, (inner,))
+            fresh = draw(for_u, at, (inner,))
             log_v = jnp.log(jax.random.uniform(for_v, (inner,)))
             accepted = log_v < jax.vmap(lambda v: log_g(y, v))(fresh) - highest
             take = accepted & ~filled
@@ -90,11 +104,11 @@ def importance_scores(
 
         start = (key, jnp.zeros((inner, *shape)), jnp.zeros(inner, dtype=bool))
         u = jax.lax.while_loop(unfilled, fill, start)[1]
-        return jnp.mean(score(u, theta), axis=0)
+        return jnp.mean(score(u, at), axis=0)
 
-    def by_chain(key: jax.Array, theta: jax.Array, y: jax.Array) -> jax.Array:
+    def by_chain(key: jax.Array, at: Moments, y: jax.Array) -> jax.Array:
         for_u, for_v = jax.random.split(key)
-        fresh = draw(for_u, theta, (inner + _BURN,))
+        fresh = draw(for_u, at, (inner + _BURN,))
         log_v = jnp.log(jax.random.uniform(for_v, (inner + _BURN,)))
 
         def step(u: jax.Array, proposal: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
@@ -103,14 +117,23 @@ def importance_scores(
             return u, u
 
         _, chain = jax.lax.scan(step, fresh[0], (fresh, log_v))
-        return jnp.mean(score(chain[_BURN:], theta), axis=0)
+        return jnp.mean(score(chain[_BURN:], at), axis=0)
 
     estimate = {"importance": by_weights, "rejection": by_rejection, "mcmc": by_chain}[sampler]
 
-    def scores(key: jax.Array, theta: jax.Array) -> tuple[jax.Array, jax.Array]:
+    def scores(key: jax.Array, at: Moments) -> tuple[jax.Array, jax.Array]:
         for_u, for_noise, first, second = jax.random.split(key, 4)
-        u = draw(for_u, theta, ())
+        u = draw(for_u, at, ())
         y = law.sample(for_noise, u if law.layout == "vector" else u[..., 0])
-        return estimate(first, theta, y), estimate(second, theta, y)
+        return estimate(first, at, y), estimate(second, at, y)
 
-    return scores
+    @jax.jit
+    def prepare(theta: jax.Array) -> Moments:
+        def both(t: jax.Array) -> tuple[tuple[jax.Array, jax.Array], tuple[jax.Array, jax.Array]]:
+            mean, covariance = moments(*moving_law(model.population, channel.statistic, t))
+            return (mean, covariance / channel.n), (mean, covariance / channel.n)
+
+        (d_mean, d_covariance), (mean, covariance) = jax.jacfwd(both, has_aux=True)(theta)
+        return Moments(theta, mean, covariance, jnp.linalg.cholesky(covariance), d_mean, d_covariance)
+
+    return scores, prepare

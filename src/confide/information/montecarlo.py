@@ -30,8 +30,8 @@ from confide.information.replicates import replicate_scores
 from confide.information.sequential import sequential_scores
 from confide.model import Model
 
-#: (key, θ) → two independent estimates of the score of one simulated published value
-Scores = Callable[[jax.Array, jax.Array], tuple[jax.Array, jax.Array]]
+#: (key, θ or what is prepared of it) → two independent estimates of the score of one simulated published value
+Scores = Callable[[jax.Array, Any], tuple[jax.Array, jax.Array]]
 Estimate = tuple[np.ndarray, np.ndarray, str]
 
 _BATCH = 2**22
@@ -59,14 +59,20 @@ class Sizes:
         return Sizes(operator.index(sizes["outer"]), operator.index(sizes["inner"]))
 
 
-def _run(scores: Scores, cost: int, thetas: np.ndarray, sizes: Sizes, key: Any, *, paired: bool) -> Estimate:
-    """Average the outer products over published values, in batches that bound the memory."""
+def _run(
+    scores: Scores, cost: int, thetas: np.ndarray, sizes: Sizes, key: Any, *, paired: bool, prepare: Any = jnp.asarray
+) -> Estimate:
+    """Average the outer products over published values, in batches that bound the memory.
+
+    `prepare` computes once per θ what all draws share.
+    """
     batch = max(1, min(sizes.outer, _BATCH // max(1, cost)))
     keys = jax.random.split(as_key(0 if key is None else key), sizes.outer)
     both = jax.jit(jax.vmap(scores, in_axes=(0, None)))
     matrices, errors = [], []
     for theta in progress(thetas, "Fisher information", len(thetas)):
-        parts = [both(keys[i : i + batch], jnp.asarray(theta)) for i in range(0, sizes.outer, batch)]
+        at = prepare(theta)
+        parts = [both(keys[i : i + batch], at) for i in range(0, sizes.outer, batch)]
         first, second = (np.concatenate([np.asarray(part[side]) for part in parts]) for side in (0, 1))
         product = np.einsum("oi,oj->oij", first, second if paired else first)
         product = 0.5 * (product + np.swapaxes(product, 1, 2))
@@ -81,7 +87,8 @@ def _run(scores: Scores, cost: int, thetas: np.ndarray, sizes: Sizes, key: Any, 
 
 def importance(model: Model, thetas: np.ndarray, sizes: Sizes, *, key: Any, paired: bool, **options: Any) -> Estimate:
     """Algorithm 1: the normal approximation of an additive statistic, any noise."""
-    return _run(importance_scores(model, sizes.inner, **options), sizes.inner, thetas, sizes, key, paired=paired)
+    scores, prepare = importance_scores(model, sizes.inner, **options)
+    return _run(scores, sizes.inner, thetas, sizes, key, paired=paired, prepare=prepare)
 
 
 def replicates(model: Model, thetas: np.ndarray, sizes: Sizes, *, key: Any, paired: bool, **options: Any) -> Estimate:
