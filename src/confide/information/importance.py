@@ -1,7 +1,7 @@
 """Algorithm 1: the score of a noisy mean under the normal approximation, by sampling u given y (Sec 3.2 of the paper).
 
 The inner sample of p(u | y, θ) ∝ f(u | θ) g(y | u) is drawn in one of three ways, as the paper lists them: weighted
-draws from a proposal q_θ (by default f itself), rejection from f with acceptance g/max g, which is exact, or
+draws from a proposal q_θ (by default f itself), rejection, which is exact, or
 Metropolis–Hastings with proposals from f.
 """
 
@@ -19,6 +19,7 @@ from confide.likelihood.law import moments
 from confide.likelihood.moving import moving_law
 from confide.likelihood.normal import log_normal
 from confide.mechanism.additive import AdditiveLaw
+from confide.mechanism.noise import GaussianNoise, LaplaceNoise
 from confide.model import Model
 from confide.statistic import Mean
 
@@ -48,6 +49,29 @@ def normal_score(u: jax.Array, at: Moments) -> jax.Array:
         "ab,bai->i", inverse, at.d_covariance
     )
     return pulled @ at.d_mean + 0.5 * spread
+
+
+def _envelope(law: AdditiveLaw, at: Moments, y: jax.Array) -> tuple[jax.Array, jax.Array, Callable[..., jax.Array]]:
+    """A normal law that lies above f(u) g(y | u), and the log of the share of its draws that is kept.
+
+    Gaussian noise: the conditional law itself. Laplace noise: |d| ≥ s·d for either sign s, so f(u) e^{−|y−u|/b} lies
+    below f tilted by e^{su/b}, which is normal again; with s the side of y, what is kept does not vanish as y moves
+    out. Other noise: f.
+    """
+    y = jnp.atleast_1d(y)
+    if isinstance(law.noise, GaussianNoise):
+        gain = at.covariance @ jnp.linalg.inv(at.covariance + law.noise.scale**2 * jnp.eye(y.size))
+        spread = at.covariance - gain @ at.covariance
+        return at.mean + gain @ (y - at.mean), jnp.linalg.cholesky(spread), lambda u: jnp.zeros(u.shape[0])
+    if isinstance(law.noise, LaplaceNoise):
+        side = jnp.where(y >= at.mean, 1.0, -1.0)
+
+        def kept(u: jax.Array) -> jax.Array:
+            return jnp.sum(side * (y - u) - jnp.abs(y - u), axis=-1) / law.noise.scale
+
+        return at.mean + at.covariance @ side / law.noise.scale, at.root, kept
+    highest = jnp.sum(law.noise.log_prob(jnp.zeros(y.size)))
+    return at.mean, at.root, lambda u: jnp.sum(law.noise.log_prob(y - u), axis=-1) - highest
 
 
 def importance_scores(
@@ -88,7 +112,7 @@ def importance_scores(
         return weighted_score(log_weight, score(u, at))
 
     def by_rejection(key: jax.Array, at: Moments, y: jax.Array) -> jax.Array:
-        highest = log_g(y, jnp.broadcast_to(y, shape))
+        mean, root, log_accept = _envelope(law, at, y)
 
         def unfilled(state: tuple[jax.Array, jax.Array, jax.Array]) -> jax.Array:
             return ~jnp.all(state[2])
@@ -96,9 +120,8 @@ def importance_scores(
         def fill(state: tuple[jax.Array, jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array, jax.Array]:
             key, u, filled = state
             key, for_u, for_v = jax.random.split(key, 3)
-            fresh = draw(for_u, at, (inner,))
-            log_v = jnp.log(jax.random.uniform(for_v, (inner,)))
-            accepted = log_v < jax.vmap(lambda v: log_g(y, v))(fresh) - highest
+            fresh = mean + jax.random.normal(for_u, (inner, *shape)) @ root.T
+            accepted = jnp.log(jax.random.uniform(for_v, (inner,))) < log_accept(fresh)
             take = accepted & ~filled
             return key, jnp.where(take[:, None], fresh, u), filled | accepted
 
