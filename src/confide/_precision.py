@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 P = ParamSpec("P")
@@ -23,7 +24,7 @@ def _to_numpy(leaf: Any) -> Any:
     if (
         isinstance(leaf, jax.Array)
         and not isinstance(leaf, jax.core.Tracer)
-        and not jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key)
+        and not jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
     ):
         return np.asarray(leaf)
     return leaf

@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 
 import jax
+import jax.numpy as jnp
 
 from confide.errors import InvalidArgument
 
@@ -12,7 +13,7 @@ from confide.errors import InvalidArgument
 def as_key(key: object) -> jax.Array:
     """A JAX key from an int or a JAX key (old-style `uint32[2]` keys included)."""
     if isinstance(key, jax.Array):
-        if jax.dtypes.issubdtype(key.dtype, jax.dtypes.prng_key):
+        if jnp.issubdtype(key.dtype, jax.dtypes.prng_key):
             return key
         if key.dtype == "uint32" and key.shape == (2,):
             return jax.random.wrap_key_data(key)

@@ -59,7 +59,8 @@ def information(
         pool = choose_route(model, chosen)
         assert isinstance(pool, PoolRoute)
         size = {} if outer is None else {"size": outer}
-        found, error = pool.information_with_error(model, rows, key=0 if key is None else key, **size, **options)
+        estimate = pool.information_with_error(model, rows, key=0 if key is None else key, **size, **options)
+        found, error = (np.asarray(part) for part in estimate)
     else:
         if options:
             raise InvalidArgument("options", sorted(options), f"are not options of method {chosen!r}", "leave them out")

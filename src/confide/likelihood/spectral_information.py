@@ -49,7 +49,7 @@ def _integrate(model: Model, group: Group, thetas: Floats, y: Floats, weight: Fl
         log_prob, cut, score = _scores(group, inversion, thetas, y)
         mass = weight * np.exp(log_prob)
         # what is cut off matters only where there is mass
-        lost = np.max(cut * mass / mass.max(axis=1, keepdims=True), where=mass > 0, initial=0.0)
+        lost = np.max(np.where(mass > 0, cut, 0.0) * mass / mass.max(axis=1, keepdims=True))
         if lost < 1e-9:
             break
         if inversion.frequencies >= 4096:

@@ -29,7 +29,8 @@ class OrderStatistic(Statistic):
     def summary(self, records: Any, window: int = 0) -> Any:
         """The sorted values of ranks m−K … m+K (K = window) on the last axis.
 
-        Ranks below 1 hold the lower end of the range and ranks above n the upper one: what a replaced record can become.
+        Ranks below 1 hold the lower end of the range and ranks above n the upper one: what a replaced record can
+        become.
         """
         return self.window(self.values(records), window)
 

@@ -21,8 +21,8 @@ Pair = tuple[float, float]
 class Statistic(ABC):
     """A reduction of s(x₁), …, s(xₙ), where each record is first clipped to the bounds.
 
-    Clipping is part of the statistic: it is what bounds the influence of one record, so it belongs to the release and to the
-    likelihood alike.
+    Clipping is part of the statistic: it is what bounds the influence of one record, so it belongs to the release and
+    to the likelihood alike.
     """
 
     transforms: tuple[Transform, ...]
@@ -59,8 +59,8 @@ class Statistic(ABC):
     def levels(self) -> tuple[float, ...] | None:
         """The finite set of values of s, where that is provable; None otherwise.
 
-        A comparison has levels 0 and 1. The record itself, `x` on bounds (0, k−1) with whole numbers, is read as a code of
-        one of k categories.
+        A comparison has levels 0 and 1. The record itself, `x` on bounds (0, k−1) with whole numbers, is read as a
+        code of one of k categories.
         """
         if self.dimension > 1:
             return None

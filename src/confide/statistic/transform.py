@@ -1,7 +1,7 @@
 """s(x): what is computed from one record, once it is clipped to the bounds.
 
-Usually an `Expression`, which proves its own range. A Python callable is accepted for modelling: it must declare a range,
-to which its output is clamped, and it can be neither released from a database nor saved.
+Usually an `Expression`, which proves its own range. A Python callable is accepted for modelling: it must declare a
+range, to which its output is clamped, and it can be neither released from a database nor saved.
 """
 
 from __future__ import annotations

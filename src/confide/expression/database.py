@@ -1,0 +1,261 @@
+"""Reading an expression as columns of a database, through Ibis.
+
+The engine computes in double precision, as NumPy and JAX do. What is used twice becomes a column of its own, a *stage*:
+written in place it would be repeated, and nested repetition grows exponentially. Constants are computed here, in double
+precision, and handed over as the text that reads back as the same double, for an engine may read `0.1` as a decimal.
+
+Nothing that privacy rests on is decided here: an engine that rounds differently, or wrongly, is caught by the
+clamping of whole numbers that follows (`confide.release.quantise`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from confide.expression.evaluate import ArrayReader
+from confide.expression.tree import COMPARISONS, Tree, integer_exponent, read
+
+#: an Ibis value, given the Ibis table that holds the columns; Ibis itself is imported where it is used
+Formula = Callable[[Any], Any]
+Operand = float | Formula
+
+_DIRECT = {"absolute": "abs", "exp": "exp", "log": "ln", "sqrt": "sqrt", "sign": "sign", "negative": "negate"}
+_ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
+    "add": lambda a, b: a + b,
+    "subtract": lambda a, b: a - b,
+    "multiply": lambda a, b: a * b,
+    "divide": lambda a, b: a / b,
+    "less": lambda a, b: a < b,
+    "less_equal": lambda a, b: a <= b,
+    "greater": lambda a, b: a > b,
+    "greater_equal": lambda a, b: a >= b,
+    "equal": lambda a, b: a == b,
+    "not_equal": lambda a, b: a != b,
+}
+
+
+@dataclass(frozen=True)
+class Column:
+    """A formula that is a column already, so that it costs nothing to use it again."""
+
+    name: str
+
+    def __call__(self, table: Any) -> Any:
+        """The column of the table."""
+        return table[self.name]
+
+
+def double(value: float) -> Any:
+    """A constant as a double, exactly: the engine reads the text, and no decimal type comes between."""
+    import ibis
+
+    return ibis.literal(repr(float(value))).cast("float64")
+
+
+class DatabaseReader:
+    """Reads an expression over a column of doubles; `table` grows by the stages on the way."""
+
+    def __init__(self, table: Any, column: str) -> None:
+        self.table = table
+        self.variable: Operand = Column(column)
+        self._stages = 0
+
+    def __getattr__(self, operation: str) -> Any:
+        if operation in _DIRECT:
+            return lambda a: self._call(operation, lambda value: getattr(value, _DIRECT[operation])(), a)
+        if operation in COMPARISONS:
+            one, zero = double(1.0), double(0.0)
+            return lambda a, b: self._call(operation, lambda p, q: _ARITHMETIC[operation](p, q).ifelse(one, zero), a, b)
+        if operation in _ARITHMETIC:
+            return lambda a, b: self._call(operation, _ARITHMETIC[operation], a, b)
+        raise AttributeError(operation)
+
+    @staticmethod
+    def number(value: float) -> float:
+        """A constant stays a number until it meets a column."""
+        return value
+
+    def _call(self, operation: str, function: Callable[..., Any], *operands: Operand) -> Operand:
+        """An operation on columns; on constants alone it is computed here, as NumPy does."""
+        if all(isinstance(operand, float) for operand in operands):
+            with np.errstate(all="ignore"):
+                return float(getattr(ArrayReader(np, np.float64(0.0)), operation)(*operands))
+        return lambda t: function(*(column_of(t, operand) for operand in operands))
+
+    def stage(self, operand: Operand) -> Operand:
+        """The operand as a column of the table, so that it can be used more than once."""
+        if isinstance(operand, float | Column):
+            return operand
+        name = f"stage{self._stages}"
+        self._stages += 1
+        self.table = self._keep(self.table.mutate(**{name: operand(self.table)}))
+        return Column(name)
+
+    def _keep(self, table: Any) -> Any:
+        """A table that the engine's planner does not take apart again."""
+        return table
+
+    def power(self, a: Operand, b: Operand) -> Operand:
+        """A small integer power is the same chain of products as everywhere."""
+        k = integer_exponent(b) if isinstance(b, float) else None
+        if k is None or isinstance(a, float):
+            return self._call("power", lambda p, q: p.pow(q), a, b)
+        if k == 0:
+            return 1.0
+        if k < 0:
+            return self.divide(1.0, self.power(a, float(-k)))
+        result: Operand | None = None
+        base: Operand = a
+        while k:
+            if k > 1:
+                base = self.stage(base)
+            if k & 1:
+                result = base if result is None else self.multiply(result, base)
+            k >>= 1
+            if k:
+                base = self.multiply(base, base)
+        assert result is not None
+        return result
+
+    def minimum(self, a: Operand, b: Operand) -> Operand:
+        """The smaller."""
+        import ibis
+
+        return self._call("minimum", ibis.least, a, b)
+
+    def maximum(self, a: Operand, b: Operand) -> Operand:
+        """The larger."""
+        import ibis
+
+        return self._call("maximum", ibis.greatest, a, b)
+
+    def clip(self, a: Operand, low: Operand, high: Operand) -> Operand:
+        """Between two limits; the upper one wins. Ibis's own `clip` repeats its argument."""
+        return self.minimum(self.maximum(a, low), high)
+
+    def log1p(self, a: Operand) -> Operand:
+        """log(1 + a) without loss near 0, where engines lack it (Kahan): log(u)·a/(u − 1) with u = 1 + a rounded."""
+        if isinstance(a, float):
+            return float(np.log1p(a))
+        argument = self.stage(a)
+        u = self.stage(self.add(argument, 1.0))
+        one = double(1.0)
+
+        def formula(t: Any) -> Any:
+            p, q = column_of(t, argument), column_of(t, u)
+            safe = (q == one).ifelse(double(2.0), q)
+            return (q == one).ifelse(p, safe.ln() * p / (safe - one))
+
+        return formula
+
+    def where(self, condition: Operand, yes: Operand, no: Operand) -> Operand:
+        """The chosen branch."""
+        if isinstance(condition, float):
+            return yes if condition != 0 else no
+        return lambda t: (condition(t) != double(0.0)).ifelse(column_of(t, yes), column_of(t, no))
+
+    def interp(self, a: Operand, knots: tuple[float, ...], values: tuple[float, ...]) -> Operand:
+        """A table, as a balanced tree of comparisons over its segments."""
+        if isinstance(a, float):
+            return float(np.interp(a, knots, values))
+        argument = self.stage(a)
+
+        def segments(x: Any, first: int, last: int) -> Any:
+            if last - first > 1:
+                middle = (first + last) // 2
+                return (x < double(knots[middle])).ifelse(segments(x, first, middle), segments(x, middle, last))
+            slope = (values[last] - values[first]) / (knots[last] - knots[first])
+            return double(slope) * (x - double(knots[first])) + double(values[first])
+
+        def formula(t: Any) -> Any:
+            x = column_of(t, argument)
+            inside = (x >= double(knots[-1])).ifelse(double(values[-1]), segments(x, 0, len(knots) - 1))
+            return (x <= double(knots[0])).ifelse(double(values[0]), inside)
+
+        return formula
+
+
+class PostgresReader(DatabaseReader):
+    """PostgreSQL raises an error where a product, a quotient, a power or exp underflows to 0, as C does not.
+
+    An error that depends on a record must not happen, so results that small are 0 before they are computed; no grid
+    is as fine.
+    """
+
+    _TINY = 1e-154
+
+    def _keep(self, table: Any) -> Any:
+        """PostgreSQL repeats the columns of a plain subquery wherever they are used, but not of one with a limit."""
+        return table.limit(2**62)
+
+    def multiply(self, a: Operand, b: Operand) -> Operand:
+        """0 where one factor is tiny and the other at most 1."""
+        if isinstance(a, float) and isinstance(b, float):
+            return a * b
+        p, q = self.stage(a), self.stage(b)
+        return self._guarded(p, q, lambda u, v: u * v, lambda size: size <= double(1.0))
+
+    def divide(self, a: Operand, b: Operand) -> Operand:
+        """0 where the numerator is tiny and the divisor at least 1."""
+        if isinstance(a, float) and isinstance(b, float):
+            return float(np.float64(a) / np.float64(b))
+        p, q = self.stage(a), self.stage(b)
+
+        def formula(t: Any) -> Any:
+            u, v = column_of(t, p), column_of(t, q)
+            vanishes = (u.abs() < double(self._TINY)) & (v.abs() >= double(1.0))
+            return vanishes.ifelse(double(0.0), u / v)
+
+        return formula
+
+    def _guarded(
+        self, p: Operand, q: Operand, product: Callable[[Any, Any], Any], small: Callable[[Any], Any]
+    ) -> Formula:
+        def formula(t: Any) -> Any:
+            u, v = column_of(t, p), column_of(t, q)
+            tiny = double(self._TINY)
+            vanishes = ((u.abs() < tiny) & small(v.abs())) | ((v.abs() < tiny) & small(u.abs()))
+            return vanishes.ifelse(double(0.0), product(u, v))
+
+        return formula
+
+    def exp(self, a: Operand) -> Operand:
+        """exp(−700) is 1e-304, far below every grid."""
+        return self._call("exp", lambda value: value.exp(), self.maximum(a, -700.0))
+
+    def power(self, a: Operand, b: Operand) -> Operand:
+        """0 where a constant power of a small base would underflow."""
+        if isinstance(a, float) or not isinstance(b, float) or integer_exponent(b) is not None or b <= 1:
+            return super().power(a, b)
+        base, smallest = self.stage(a), 1e-300 ** (1 / b)
+        return lambda t: (column_of(t, base) < double(smallest)).ifelse(double(0.0), column_of(t, base).pow(double(b)))
+
+
+def column_of(table: Any, operand: Operand) -> Any:
+    """The Ibis value of an operand: a constant, or a formula over the table."""
+    return double(operand) if isinstance(operand, float) else operand(table)
+
+
+def read_in_database(tree: Tree, table: Any, column: str, engine: str) -> tuple[Any, Operand]:
+    """The table with the stages that the expression needs, and the expression over it."""
+    reader = (PostgresReader if engine == "postgres" else DatabaseReader)(table, column)
+    value = read(tree, reader)
+    return reader.table, value
+
+
+@contextlib.contextmanager
+def staged_sql() -> Iterator[None]:
+    """Keep stages apart in the SQL: Ibis would otherwise merge them into one select, and repeat what they share."""
+    import ibis
+
+    before = ibis.options.sql.fuse_selects
+    ibis.options.sql.fuse_selects = False
+    try:
+        yield
+    finally:
+        ibis.options.sql.fuse_selects = before

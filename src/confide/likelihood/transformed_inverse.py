@@ -1,0 +1,133 @@
+"""The inverse of an expression on one of its monotone pieces.
+
+On a piece every switch has been replaced by the branch taken there (see `expression.specialise`). Where x occurs
+once in what is left, the expression is a chain of invertible operations and is undone from the outside in, exactly
+and without iteration. Where x occurs more than once, v = s(x) is solved by Newton's method inside a bracket.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from confide.expression.evaluate import evaluate
+from confide.expression.tree import Call, Number, Tree, Variable, integer_exponent, nodes
+
+_MOST_STEPS = 80
+_EPS = 2.0**-52
+
+#: steps taken, x, its bracket, and which elements still move
+_Search = tuple[jax.Array, jax.Array, jax.Array, jax.Array, jax.Array]
+#: x -> (excess, slope, rounding error of the excess), where the excess increases with x
+Excess = Callable[[jax.Array], tuple[jax.Array, jax.Array, jax.Array]]
+
+
+def increasing_root(excess: Excess, low: jax.Array, high: jax.Array, start: jax.Array) -> jax.Array:
+    """Where an increasing function is 0, elementwise, by Newton's method inside a bracket.
+
+    A step that leaves the bracket is taken on the logarithm of the distance to the end that it passed, where a power
+    of that distance (the logit of a distribution function at the end of its support) is a straight line; if that
+    leaves the bracket too, its middle serves. An element is settled when its step is below rounding, or its excess
+    below its own rounding error.
+    """
+    first, last = low, high
+
+    def unfinished(carry: _Search) -> jax.Array:
+        count, *_, moving = carry
+        return (count < _MOST_STEPS) & jnp.any(moving)
+
+    def improve(carry: _Search) -> _Search:
+        count, x, low, high, moving = carry
+        value, slope, rounding = excess(x)
+        low, high = jnp.where(value < 0, x, low), jnp.where(value > 0, x, high)
+        step = -value / slope
+        end = jnp.where(value > 0, first, last)
+        distance = x - end
+        curved = end + distance * jnp.exp(step / distance)
+        following = x + step
+        for candidate in (curved, 0.5 * (low + high)):
+            following = jnp.where((following > low) & (following < high), following, candidate)  # NaN is replaced too
+        following = jnp.where(moving & (jnp.abs(value) > rounding), following, x)
+        moving &= jnp.abs(following - x) > 2 * _EPS * jnp.abs(x)
+        return count + 1, following, low, high, moving
+
+    begin = (jnp.asarray(0), jnp.clip(start, low, high), low + 0 * start, high + 0 * start, jnp.ones(start.shape, bool))
+    return lax.while_loop(unfinished, improve, begin)[1]
+
+
+def slope(tree: Tree, x: jax.Array) -> jax.Array:
+    """s'(x) of a smooth piece, elementwise."""
+    return jax.jvp(lambda t: evaluate(tree, t), (x,), (jnp.ones_like(x),))[1]
+
+
+def inverse(tree: Tree, direction: int, v: jax.Array, low: jax.Array, high: jax.Array) -> jax.Array:
+    """The x in [low, high] with s(x) = v, for v between s(low) and s(high), s monotone (direction ±1)."""
+    once = _occurrences(tree) == 1
+    x = _undo(tree, v, 0.5 * (low + high)) if once else _solve(tree, direction, v, low, high)
+    return jnp.clip(x, low, high)
+
+
+def _occurrences(tree: Tree) -> int:
+    return sum(isinstance(node, Variable) for node in nodes(tree))
+
+
+def _undo(tree: Tree, v: jax.Array, inside: jax.Array) -> jax.Array:
+    """Undo the outermost operation, then what is below it. `inside` is a point of the piece, which tells signs."""
+    if isinstance(tree, Variable):
+        return v
+    assert isinstance(tree, Call)
+    below = next(argument for argument in tree.arguments if _occurrences(argument))
+    others = [evaluate(argument, jnp.asarray(inside)) for argument in tree.arguments if not _occurrences(argument)]
+    first = tree.arguments[0] is below
+    return _undo(below, _undo_operation(tree, v, others, first, evaluate(below, jnp.asarray(inside))), inside)
+
+
+def _undo_operation(tree: Call, v: jax.Array, others: list[jax.Array], first: bool, base: jax.Array) -> jax.Array:
+    match tree.operation:
+        case "negative":
+            return -v
+        case "add":
+            return v - others[0]
+        case "subtract":
+            return v + others[0] if first else others[0] - v
+        case "multiply":
+            return v / others[0]
+        case "divide":
+            return v * others[0] if first else others[0] / v
+        case "exp":
+            return jnp.log(v)
+        case "log":
+            return jnp.exp(v)
+        case "log1p":
+            return jnp.expm1(v)
+        case "sqrt":
+            return v * v
+        case "power":
+            return _undo_power(tree, v, base)
+    raise AssertionError(tree.operation)  # every switch has been replaced by a branch
+
+
+def _undo_power(tree: Call, v: jax.Array, base: jax.Array) -> jax.Array:
+    """The base b of b**p = v: |v|^{1/p} with the sign of b, which a monotone piece does not change unless p is odd."""
+    exponent = tree.arguments[1]
+    assert isinstance(exponent, Number)
+    whole = integer_exponent(exponent.value)
+    sign = jnp.sign(v) if whole is not None and whole % 2 else jnp.where(base < 0, -1.0, 1.0)
+    if exponent.value == 2.0:
+        return sign * jnp.sqrt(jnp.abs(v))
+    return sign * jnp.power(jnp.abs(v), 1.0 / exponent.value)
+
+
+def _solve(tree: Tree, direction: int, v: jax.Array, low: jax.Array, high: jax.Array) -> jax.Array:
+    low, high = jnp.asarray(low), jnp.asarray(high)
+    ends = evaluate(tree, jnp.stack([low, high]))
+    size = jnp.max(jnp.abs(ends))
+    share = jnp.where(ends[0] == ends[1], 0.5, (v - ends[0]) / jnp.where(ends[0] == ends[1], 1.0, ends[1] - ends[0]))
+
+    def excess(x: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
+        return direction * (evaluate(tree, x) - v), direction * slope(tree, x), _EPS * size * jnp.ones_like(x)
+
+    return increasing_root(excess, low, high, low + share * (high - low))

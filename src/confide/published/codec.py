@@ -1,0 +1,192 @@
+"""Between a release and its form: what is written, and what is rebuilt by constructors that check everything."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from confide import mechanism as mechanisms
+from confide import privacy as guarantees
+from confide import statistic as statistics
+from confide.channel import NEIGHBOURS, Channel
+from confide.errors import IncompatibleError
+from confide.expression import Expression
+from confide.mechanism import Mechanism
+from confide.privacy import Privacy
+from confide.published.errors import FileError
+from confide.published.part import Hashed, Part, Rows
+from confide.published.records import Records
+from confide.published.release import Release
+from confide.published.value import Integers
+from confide.statistic import Quantile, Statistic
+
+if TYPE_CHECKING:
+    from confide.published.schema import ChannelForm, ReleaseForm
+
+FORMAT = "confide-release"
+VERSION = 1
+
+_GUARANTEES: dict[str, type] = {name: getattr(guarantees, name) for name in guarantees.__all__ if name[0].isupper()}
+_STATISTICS: dict[str, type] = {
+    name: getattr(statistics, name) for name in ("Mean", "Median", "Maximum", "Minimum", "Quantile", "Each")
+}
+_MECHANISMS: dict[str, type] = {
+    name: getattr(mechanisms, name)
+    for name in (
+        "Laplace", "Gaussian", "RandomizedResponse", "SmoothLaplace", "SmoothCauchy", "Exponential", "Noiseless",
+    )
+}  # fmt: skip
+_OPTIONS = ("scale", "step", "alpha", "beta", "cap")
+
+
+def encode_privacy(privacy: Privacy) -> dict[str, Any]:
+    """A guarantee as its kind and its parameters.
+
+    >>> encode_privacy(guarantees.PureDP(1.0))
+    {'kind': 'PureDP', 'epsilon': 1.0}
+    """
+    return {"kind": type(privacy).__name__, **vars(privacy)}
+
+
+def decode_privacy(form: dict[str, Any]) -> Privacy:
+    """The guarantee of a form."""
+    parameters = {name: value for name, value in form.items() if name != "kind"}
+    privacy: Privacy = _GUARANTEES[form["kind"]](**parameters)
+    return privacy
+
+
+def _encode_statistic(statistic: Statistic) -> dict[str, Any]:
+    kind = type(statistic).__name__
+    if not all(isinstance(transform, Expression) for transform in statistic.transforms):
+        raise IncompatibleError(
+            f"{statistic!r} computes a Python function, which can be neither released nor saved; write it as a text"
+        )
+    if _STATISTICS.get(kind) is not type(statistic):
+        raise IncompatibleError(f"{statistic!r} is not one of {', '.join(_STATISTICS)}, so no file can describe it")
+    form = {"kind": kind, "expressions": [str(t) for t in statistic.transforms], "bounds": list(statistic.bounds)}
+    return form | ({"q": statistic.q} if isinstance(statistic, Quantile) else {})
+
+
+def _encode_mechanism(mechanism: Mechanism) -> dict[str, Any]:
+    kind = type(mechanism).__name__
+    if _MECHANISMS.get(kind) is not type(mechanism):
+        raise IncompatibleError(f"{mechanism!r} is not one of {', '.join(_MECHANISMS)}, so no file can describe it")
+    options = {name: getattr(mechanism, name, None) for name in _OPTIONS}
+    form = {"kind": kind} | {name: value for name, value in options.items() if value is not None}
+    if mechanism.privacy is not None and kind != "Noiseless":
+        form["privacy"] = encode_privacy(mechanism.privacy)
+    return form
+
+
+def encode_channel(channel: Channel) -> dict[str, Any]:
+    """A channel as a file has it; refused where a file cannot describe it."""
+    return {
+        "statistic": _encode_statistic(channel.statistic),
+        "mechanism": _encode_mechanism(channel.mechanism),
+        "n": channel.n,
+        "neighbours": NEIGHBOURS,
+    }
+
+
+def encode_part(part: Part | str | None) -> dict[str, Any] | None:
+    """A part as a file has it."""
+    if part is None:
+        return None
+    if isinstance(part, str):
+        return {"kind": "named", "name": part}
+    return {"kind": "rows" if isinstance(part, Rows) else "hashed", **vars(part)}
+
+
+def decode_part(form: dict[str, Any] | None) -> Part | str | None:
+    """The part of a form."""
+    if form is None:
+        return None
+    parameters = {name: value for name, value in form.items() if name != "kind"}
+    if form["kind"] == "named":
+        return str(parameters["name"])
+    return Rows(**parameters) if form["kind"] == "rows" else Hashed(**parameters)
+
+
+def encode(release: Release, table: str | None = None) -> dict[str, Any]:
+    """The JSON object of a release; `table` is the name of the Parquet file of an `Each` release."""
+    form: dict[str, Any] = {
+        "format": FORMAT,
+        "version": VERSION,
+        "channel": encode_channel(release.channel),
+        "guarantee": encode_privacy(release.guarantee),
+    }
+    told = {name: getattr(release, name) for name in ("dataset", "column", "missing")}
+    told["part"] = encode_part(release.part)
+    form |= {name: value for name, value in told.items() if value is not None}
+    if release.purpose:
+        form["purpose"] = release.purpose
+    if release.records is not None:
+        form["records"] = {"file": table, "digest": release.records.digest, "step": str(release.records.step)}
+        return form
+    form["value"] = np.asarray(release.value).tolist()
+    if release.integers is not None:
+        form["integers"] = {"counts": list(release.integers.counts), "step": str(release.integers.step)}
+    return form
+
+
+def decode_channel(form: ChannelForm) -> Channel:
+    """The channel of a form, through the same constructors that a user calls."""
+    given = form.statistic
+    quantile = given.kind == "Quantile"
+    if (given.q is None) == quantile:
+        raise FileError(f"a {given.kind} {'needs' if quantile else 'has no'} level q")
+    several = len(given.expressions) > 1
+    expression: Any = given.expressions if several else given.expressions[0]
+    level = {"q": given.q} if quantile else {}
+    statistic = _STATISTICS[given.kind](expression, bounds=tuple(given.bounds), **level)
+    options = {name: value for name in _OPTIONS if (value := getattr(form.mechanism, name)) is not None}
+    if form.mechanism.privacy is not None:
+        options["privacy"] = decode_privacy(form.mechanism.privacy.model_dump())
+    try:
+        mechanism = _MECHANISMS[form.mechanism.kind](**options)
+    except TypeError as error:
+        raise FileError(f"the mechanism {form.mechanism.kind} does not have the options {sorted(options)}") from error
+    return Channel(statistic, mechanism, form.n)
+
+
+def _agree(told: Privacy, computed: Privacy) -> bool:
+    """Whether two guarantees are one, up to the numerics of the version that wrote the file."""
+    if type(told) is not type(computed):
+        return False
+    return all(
+        math.isclose(a, b, rel_tol=1e-6) for a, b in zip(vars(told).values(), vars(computed).values(), strict=True)
+    )
+
+
+def decode(form: ReleaseForm, folder: Path) -> Release:
+    """The release of a form, with all that can be checked against something else checked."""
+    channel = decode_channel(form.channel)
+    if not _agree(decode_privacy(form.guarantee.model_dump()), channel.guarantee):
+        raise FileError("the guarantee is not the one that the channel gives")
+    if (form.value is None) != (form.records is not None) or (form.records and form.integers):
+        raise FileError("exactly one of `value` and `records` must say what came out")
+    outcome: dict[str, Any] = {}
+    if form.records is not None:
+        outcome["records"] = Records(folder / form.records.file, form.records.digest, Fraction(form.records.step))
+    elif form.integers is not None:
+        outcome["integers"] = Integers(tuple(form.integers.counts), Fraction(form.integers.step))
+        if len(form.integers.counts) != int(np.prod(channel.value_shape)):
+            raise FileError("the whole numbers are not as many as the channel publishes")
+    else:
+        outcome["value"] = form.value
+    release = Release(
+        channel,
+        dataset=form.dataset,
+        part=decode_part(form.part.model_dump() if form.part else None),
+        column=form.column,
+        purpose=form.purpose,
+        missing=form.missing,
+        **outcome,
+    )
+    if form.integers is not None and np.asarray(release.value).tolist() != form.value:
+        raise FileError("the value does not follow from the whole numbers")
+    return release

@@ -1,0 +1,110 @@
+"""Parts of a data set whose membership does not depend on the values of its records.
+
+Releases from disjoint parts of one kind cost what the dearest of them costs, not their sum, for every record is in
+one of them only. That holds when replacing a record leaves all memberships as they are: membership by position in
+the file, or by the hash of a public identifier. A part that is only a name (a text) promises nothing, so its
+releases add up.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from dataclasses import dataclass
+from fractions import Fraction
+
+from confide.errors import InvalidArgument
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The records at positions start, …, stop − 1 of an array, a table in memory or a file (the first is 0).
+
+    >>> Rows(0, 1000).overlaps(Rows(1000, 5000))
+    False
+    """
+
+    start: int
+    stop: int
+
+    def __post_init__(self) -> None:
+        remedy = "give whole numbers 0 <= start < stop, such as Rows(0, 1000)"
+        for name in ("start", "stop"):
+            value = getattr(self, name)
+            try:
+                number = -1 if isinstance(value, bool) else operator.index(value)
+            except TypeError:
+                raise InvalidArgument(name, value, "is not a whole number", remedy) from None
+            object.__setattr__(self, name, number)
+        if not 0 <= self.start < self.stop < 2**63:
+            raise InvalidArgument("part", (self.start, self.stop), "is not a range of positions", remedy)
+
+    @property
+    def scheme(self) -> tuple[str, ...]:
+        """What decides membership: parts of one scheme can be compared."""
+        return ("rows",)
+
+    def overlaps(self, other: Rows | Hashed) -> bool:
+        """Whether a record may be in both."""
+        return _overlap(self, other)
+
+
+@dataclass(frozen=True)
+class Hashed:
+    """The records whose public identifier hashes (MD5 of its text) into [start, stop), a part of [0, 1).
+
+    >>> Hashed("id", 0, 0.1).overlaps(Hashed("id", 0.1, 1)), Hashed("id", 0, 0.1).overlaps(Rows(0, 10))
+    (False, True)
+    """
+
+    column: str
+    start: float
+    stop: float
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.column, str) or not self.column:
+            raise InvalidArgument("column", self.column, "is not a name", "name the column of the public identifier")
+        for name in ("start", "stop"):
+            value = getattr(self, name)
+            try:
+                number = math.nan if isinstance(value, bool | str) else float(value)
+            except (TypeError, ValueError):
+                number = math.nan
+            object.__setattr__(self, name, number)
+        if not (0 <= self.start < self.stop <= 1 and self.cuts[0] < self.cuts[1]):
+            remedy = "give 0 <= start < stop <= 1, such as Hashed('id', 0, 0.1)"
+            raise InvalidArgument("part", (self.start, self.stop), "is not a part of [0, 1)", remedy)
+
+    @property
+    def scheme(self) -> tuple[str, ...]:
+        """What decides membership: parts of one scheme can be compared."""
+        return ("hashed", self.column)
+
+    @property
+    def cuts(self) -> tuple[int, int]:
+        """The part in multiples of 2⁻³²: a float is always cut at one place, so parts that meet do not overlap."""
+        return math.floor(Fraction(self.start) * 2**32), math.floor(Fraction(self.stop) * 2**32)
+
+    def overlaps(self, other: Rows | Hashed) -> bool:
+        """Whether a record may be in both."""
+        return _overlap(self, other)
+
+
+def extent(part: Rows | Hashed) -> tuple[int, int]:
+    """The part as a half-open range of whole numbers."""
+    return part.cuts if isinstance(part, Hashed) else (part.start, part.stop)
+
+
+def _overlap(first: Rows | Hashed, second: Rows | Hashed) -> bool:
+    (a, b), (c, d) = extent(first), extent(second)
+    return first.scheme != second.scheme or max(a, c) < min(b, d)
+
+
+Part = Rows | Hashed
+
+
+def check_part(part: object) -> Part | str | None:
+    """A part as the verbs take it: nothing, a name, `Rows` or `Hashed`."""
+    if part is None or isinstance(part, Rows | Hashed) or (isinstance(part, str) and part):
+        return part
+    raise InvalidArgument("part", part, "is no part", "give a name, Rows(start, stop) or Hashed(column, start, stop)")

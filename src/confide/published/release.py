@@ -1,0 +1,143 @@
+"""A release: a channel and the value that came out of it. All that an analyst gets, and all that inference may see."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from confide.channel import Channel
+from confide.errors import InvalidArgument
+from confide.published.part import Part, check_part
+from confide.published.value import Integers, derive
+
+if TYPE_CHECKING:
+    from confide.published.records import Records
+
+
+@dataclass(frozen=True, eq=False, repr=False, init=False)
+class Release:
+    """A channel and the value that was published through it.
+
+    Made by `confide.release` from records, by `Release.load` from a file, or by hand for a number that somebody else
+    published:
+
+    >>> import confide as cf
+    >>> census = cf.Channel(cf.Mean("x", bounds=(0, 1)), cf.Laplace(scale=0.01), n=5000)
+    >>> Release(census, 0.4172)
+    Release(0.4172, Mean(x, bounds=(0.0, 1.0)), Laplace(scale=0.01), n=5000)
+
+    A release that was made here also holds its noisy whole numbers and their step, from which the value is derived; it
+    never holds a seed, nor the scale that data-dependent noise had.
+    """
+
+    channel: Channel
+    dataset: str | None
+    part: Part | str | None
+    column: str | None
+    purpose: str
+    missing: float | str | None
+    #: the noisy whole numbers behind the value, for a release made here
+    integers: Integers | None
+    #: the table of an `Each` release, for one made here
+    records: Records | None
+
+    def __init__(
+        self,
+        channel: Channel,
+        value: Any = None,
+        *,
+        dataset: str | None = None,
+        part: Part | str | None = None,
+        column: str | None = None,
+        purpose: str = "",
+        missing: float | str | None = None,
+        integers: Integers | None = None,
+        records: Records | None = None,
+    ) -> None:
+        if not isinstance(channel, Channel):
+            raise InvalidArgument("channel", channel, "is not a channel", "use Channel(statistic, mechanism, n)")
+        if sum(given is not None for given in (value, integers, records)) != 1:
+            raise InvalidArgument("value", value, "must be the published number", "give Release(channel, value)")
+        if not isinstance(purpose, str):
+            raise InvalidArgument("purpose", purpose, "is not a text", "say what the release is for, or leave it out")
+        given = {
+            "channel": channel,
+            "dataset": check_name("dataset", dataset),
+            "part": check_part(part),
+            "column": check_name("column", column),
+            "purpose": purpose,
+            "missing": missing,
+            "integers": integers,
+            "records": records,
+        }
+        if value is not None:
+            given["value"] = _check_value(channel, value)
+        elif integers is not None:
+            given["value"] = derive(channel, integers)
+        # `value` is found in the instance before the cached property of that name is asked
+        self.__dict__.update(given)
+
+    @cached_property
+    def value(self) -> Any:
+        """The published number; an array for a vector, or for `Each`, whose table is read when it is asked for."""
+        assert self.records is not None
+        return self.records.values(self.channel)
+
+    @property
+    def guarantee(self) -> Any:
+        """What the release promises to each record."""
+        return self.channel.guarantee
+
+    def _key(self) -> tuple[Any, ...]:
+        told = (self.channel, self.dataset, self.part, self.column, self.purpose, self.missing, self.integers)
+        if self.records is not None:
+            return (*told, self.records.digest)
+        return *told, np.shape(self.value), np.asarray(self.value).tobytes()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Release) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def save(self, path: str | Path) -> None:
+        """Write the release as a JSON file; the table of an `Each` release goes beside it, as Parquet."""
+        from confide.published.file import save
+
+        save(self, Path(path))
+
+    @classmethod
+    def load(cls, path: str | Path) -> Release:
+        """Read a release from a file, checking everything and running nothing."""
+        from confide.published.file import load
+
+        return load(Path(path))
+
+    def __str__(self) -> str:
+        value = f"{self.channel.n:,} values" if self.channel.value_shape == (self.channel.n,) else f"{self.value}"
+        source = "" if self.dataset is None else f" from {self.dataset}"
+        return f"Released{source}: {value}\n{self.channel}"
+
+    def __repr__(self) -> str:
+        several = self.records is not None or np.size(self.value) > 8
+        value = f"<{self.channel.n} values>" if several else f"{np.asarray(self.value).tolist()}"
+        return f"Release({value}, {self.channel.statistic!r}, {self.channel.mechanism!r}, n={self.channel.n})"
+
+
+def check_name(argument: str, value: object) -> str | None:
+    """A name, or nothing."""
+    if value is None or (isinstance(value, str) and 0 < len(value) <= 1000):
+        return value
+    raise InvalidArgument(argument, value, "is not a name", "give a text of 1 to 1000 characters, or leave it out")
+
+
+def _check_value(channel: Channel, value: object) -> Any:
+    array = channel.check_value(value)
+    if array.shape != channel.value_shape:
+        problem = f"has shape {array.shape}, but the channel publishes one value of shape {channel.value_shape}"
+        raise InvalidArgument("value", array.shape, problem, "make one Release for each published value")
+    return float(array) if array.ndim == 0 else array

@@ -1,0 +1,171 @@
+"""The form of a release file, as pydantic models: strict types, no unknown fields, nothing without limits.
+
+Changing anything here in a way that old readers would misunderstand needs a new version.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+#: limits on what a file may hold: far beyond any use, far below any harm
+MOST_EXPRESSIONS = 1000
+LARGEST_COUNT = 2**1000
+MOST_RECORDS = 2**53
+
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+Name = Annotated[str, Field(min_length=1, max_length=1000)]
+Text = Annotated[str, Field(min_length=1, max_length=100_000)]
+Digest = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+#: a step as an exact fraction of whole numbers, "1/1048576"
+Rational = Annotated[str, Field(pattern=r"^[1-9][0-9]{0,399}(/[1-9][0-9]{0,399})?$")]
+
+
+class _Form(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class Pure(_Form):
+    """ε-differential privacy."""
+
+    kind: Literal["PureDP"]
+    epsilon: Positive
+
+
+class Approximate(_Form):
+    """(ε, δ)-differential privacy."""
+
+    kind: Literal["ApproxDP"]
+    epsilon: Positive
+    delta: Annotated[float, Field(gt=0, lt=1)]
+
+
+class Concentrated(_Form):
+    """ρ-zero-concentrated differential privacy."""
+
+    kind: Literal["ZCDP"]
+    rho: Positive
+
+
+class GaussianPrivacy(_Form):
+    """μ-Gaussian differential privacy."""
+
+    kind: Literal["GDP"]
+    mu: Positive
+
+
+class NoPrivacy(_Form):
+    """No guarantee."""
+
+    kind: Literal["Unlimited"]
+
+
+Guarantee = Annotated[Pure | Approximate | Concentrated | GaussianPrivacy | NoPrivacy, Field(discriminator="kind")]
+
+
+class StatisticForm(_Form):
+    """What was computed: expressions in the safe language, on records clipped to the bounds."""
+
+    kind: Literal["Mean", "Median", "Maximum", "Minimum", "Quantile", "Each"]
+    expressions: Annotated[list[Text], Field(min_length=1, max_length=MOST_EXPRESSIONS)]
+    bounds: Annotated[list[Finite], Field(min_length=2, max_length=2)]
+    q: Annotated[float, Field(gt=0, le=1)] | None = None
+
+
+class MechanismForm(_Form):
+    """How noise was added, and the options that were given."""
+
+    kind: Literal[
+        "Laplace", "Gaussian", "RandomizedResponse", "SmoothLaplace", "SmoothCauchy", "Exponential", "Noiseless"
+    ]
+    privacy: Guarantee | None = None
+    scale: Positive | None = None
+    step: Positive | None = None
+    alpha: Positive | None = None
+    beta: Positive | None = None
+    cap: Annotated[int, Field(ge=1, le=MOST_RECORDS)] | None = None
+
+
+class ChannelForm(_Form):
+    """All that was public before the release."""
+
+    statistic: StatisticForm
+    mechanism: MechanismForm
+    n: Annotated[int, Field(ge=1, le=MOST_RECORDS)]
+    neighbours: Literal["replace-one"]
+
+
+class RowsForm(_Form):
+    """A part by position."""
+
+    kind: Literal["rows"]
+    start: Annotated[int, Field(ge=0, lt=2**63)]
+    stop: Annotated[int, Field(ge=1, lt=2**63)]
+
+
+class HashedForm(_Form):
+    """A part by the hash of a public identifier."""
+
+    kind: Literal["hashed"]
+    column: Name
+    start: Annotated[float, Field(ge=0, lt=1)]
+    stop: Annotated[float, Field(gt=0, le=1)]
+
+
+class NamedForm(_Form):
+    """A part that is only a name: it promises nothing about who is in it."""
+
+    kind: Literal["named"]
+    name: Name
+
+
+PartForm = Annotated[RowsForm | HashedForm | NamedForm, Field(discriminator="kind")]
+
+
+class CountsForm(_Form):
+    """Noisy whole numbers and their step."""
+
+    counts: Annotated[
+        list[Annotated[int, Field(ge=-LARGEST_COUNT, le=LARGEST_COUNT)]],
+        Field(min_length=1, max_length=MOST_EXPRESSIONS),
+    ]
+    step: Rational
+
+
+class RecordsForm(_Form):
+    """The table of an `Each` release, a Parquet file beside this one."""
+
+    file: Annotated[str, Field(pattern=r"^[^/\\\x00]{1,255}$")]
+    digest: Digest
+    step: Rational
+
+
+class ReleaseForm(_Form):
+    """One release. Exactly one of `value` alone, `value` with `integers`, and `records` says what came out."""
+
+    format: Literal["confide-release"]
+    version: Literal[1]
+    channel: ChannelForm
+    guarantee: Guarantee
+    dataset: Name | None = None
+    part: PartForm | None = None
+    column: Name | None = None
+    purpose: Annotated[str, Field(max_length=100_000)] = ""
+    missing: Finite | Literal["public"] | None = None
+    value: Finite | Annotated[list[Finite], Field(min_length=1, max_length=10_000_000)] | None = None
+    integers: CountsForm | None = None
+    records: RecordsForm | None = None
+
+
+def json_schema() -> dict[str, Any]:
+    """The published JSON Schema of a release file.
+
+    >>> json_schema()["title"]
+    'A release of Confide'
+    """
+    schema = ReleaseForm.model_json_schema()
+    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+    schema["title"] = "A release of Confide"
+    return schema

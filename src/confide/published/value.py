@@ -1,0 +1,61 @@
+"""From the noisy whole numbers of a release to its value: the only floating-point step, and it follows the noise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from confide.channel import Channel
+from confide.mechanism import ExponentialLaw, LatticeNoise
+from confide.statistic import Mean
+
+
+@dataclass(frozen=True)
+class Integers:
+    """Noisy whole numbers, one per coordinate, and the step that they count.
+
+    For a mean they are noisy sums over the n records; on a lattice and for order statistics, the value itself in steps.
+    """
+
+    counts: tuple[int, ...]
+    step: Fraction
+
+
+def lattice_step(channel: Channel) -> Fraction | None:
+    """The step of a mechanism on a lattice, read as the decimal that was written; None for all others."""
+    noise = getattr(channel.law, "noise", None)
+    return Fraction(repr(noise.step)) if isinstance(noise, LatticeNoise) else None
+
+
+def derive(channel: Channel, integers: Integers) -> Any:
+    """The published value: a float, or an array for a vector.
+
+    >>> import confide as cf
+    >>> channel = cf.Channel(cf.Mean("x", bounds=(0, 1)), cf.Laplace(cf.PureDP(1.0)), n=3)
+    >>> derive(channel, Integers((48,), Fraction(1, 32)))
+    0.5
+    """
+    values = [_derive(channel, count, integers.step) for count in integers.counts]
+    return values[0] if channel.value_shape == () else np.asarray(values)
+
+
+def _derive(channel: Channel, count: int, step: Fraction) -> float:
+    if isinstance(channel.law, ExponentialLaw):
+        # the whole number names the cell [count, count + 1) that the drawn point lies in; the outermost cells may
+        # stick out
+        low, high = (Fraction(end) for end in channel.statistic.ranges[0])
+        return float(min(max((count + Fraction(1, 2)) * step, low), high))
+    if isinstance(channel.statistic, Mean) and lattice_step(channel) is None:
+        step = step / channel.n
+    return _nearest(count * step)
+
+
+def _nearest(exact: Fraction) -> float:
+    """The nearest float; heavy-tailed noise may exceed them all, and then the largest is nearest."""
+    try:
+        return float(exact)
+    except OverflowError:
+        return float(np.copysign(np.finfo(float).max, 1.0 if exact > 0 else -1.0))

@@ -1,0 +1,201 @@
+"""What leaves the engine: exact whole numbers, and nothing else.
+
+A query's text and its errors may hold values of records, so an engine's own messages are withheld.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from confide.channel import Channel
+from confide.errors import InvalidArgument
+from confide.expression.database import double, staged_sql
+from confide.published.errors import DataError
+from confide.published.part import Part, Rows
+from confide.release.plan import Plan
+from confide.release.quantise import quantised
+from confide.release.ranks import window_of
+from confide.release.source import Source
+from confide.statistic import Mean, OrderStatistic
+
+#: records of an `Each` release that are read at once
+BATCH = 2**16
+#: engines whose sums of 64-bit integers are wider than 64 bits by themselves
+_WIDE_SUMS = ("duckdb", "postgres")
+
+
+def check_missing(missing: object, bounds: tuple[float, float]) -> float | str | None:
+    """The policy for missing values: refuse (None), impute a public constant within the bounds, or drop ("public")."""
+    if missing is None or missing == "public":
+        return missing if missing is None else "public"
+    remedy = 'give a number within the bounds to impute, or "public" if it is no secret who is missing'
+    try:
+        value = math.nan if isinstance(missing, bool | str) else float(missing)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        value = math.nan
+    if not bounds[0] <= value <= bounds[1]:
+        raise InvalidArgument("missing", missing, "is no number within the bounds", remedy)
+    return value
+
+
+def exact_numbers(plan: Plan, source: Source, part: Part | str | None, missing: float | str | None) -> Any:
+    """The exact whole numbers that a release (other than `Each`) publishes with noise: sums, or a window of ranks."""
+    channel = plan.channel
+    table = _records(plan, source, part, missing)
+    # one query for everything that must agree: the sums are over as many records as are counted
+    found = _counts(table)
+    if isinstance(channel.statistic, Mean):
+        found |= {f"sum{i}": _sum(plan, source, table[f"q{i}"]) for i in range(channel.statistic.dimension)}
+        row = _only_row(source, table.aggregate(**found))
+        _check(channel, row, missing)
+        sums = [int(row[f"sum{i}"]) for i in range(channel.statistic.dimension)]
+        # what an engine returned is believed only within what is possible
+        return [
+            min(max(total, channel.n * low), channel.n * high)
+            for total, low, high in zip(sums, plan.grid.low, plan.grid.high, strict=True)
+        ]
+    assert isinstance(channel.statistic, OrderStatistic)
+    _check(channel, _only_row(source, table.aggregate(**found)), missing)
+    return _window(plan, source, table, channel.statistic.rank(channel.n))
+
+
+def record_batches(plan: Plan, source: Source, part: Part | str | None, missing: float | str | None) -> Iterator[Any]:
+    """The exact whole number of each record, a batch at a time, for `Each`."""
+    table = _records(plan, source, part, missing)
+    _check(plan.channel, _only_row(source, table.aggregate(**_counts(table))), missing)
+    seen = 0
+    try:
+        with staged_sql():
+            for batch in _stream(source, table.select("q0")):
+                whole = batch.column(0).to_numpy(zero_copy_only=False).clip(plan.grid.low[0], plan.grid.high[0])
+                seen += len(whole)
+                yield whole
+    except DataError:
+        raise
+    except Exception as error:
+        raise _withheld(error) from None
+    if seen != plan.channel.n:
+        raise DataError("the number of records changed while they were read; release from a table that stays as it is")
+
+
+def _counts(table: Any) -> dict[str, Any]:
+    return {"n": table.count(), "present": table["present"].sum()}
+
+
+def _stream(source: Source, query: Any) -> Any:
+    """The rows of a query in Arrow batches."""
+    if source.engine != "duckdb":
+        return source.connection.to_pyarrow_batches(query, chunk_size=BATCH)
+    # Ibis's own stream calls a method that DuckDB 2 no longer has; this hook makes tables in memory known to the engine
+    source.connection._run_pre_execute_hooks(query)
+    return source.connection.con.sql(source.connection.compile(query)).to_arrow_reader(BATCH)
+
+
+def _records(plan: Plan, source: Source, part: Part | str | None, missing: float | str | None) -> Any:
+    """The table of the records of a part, with their whole numbers q0, q1, … and whether they are `present`."""
+    table = _select(source, part)
+    kind = table[source.column].type()
+    if not (kind.is_numeric() or kind.is_boolean()):
+        raise DataError(f"the column {source.column!r} holds {kind}, not numbers; convert it before the release")
+    value = table[source.column]
+    value = (value.cast("int32") if kind.is_boolean() else value).cast("float64")
+    table = table.select(x=value)
+    # false for infinities and, as engines sort it above all numbers or compare it with none, for NaN; null for null
+    table = table.mutate(present=table["x"].abs() <= double(sys.float_info.max))
+    if missing == "public":
+        table = table.filter(table["present"])
+    elif missing is not None:
+        table = table.mutate(x=table["present"].ifelse(table["x"], double(float(missing))))
+    return quantised(plan.channel, plan.grid, table, "x", source.engine)
+
+
+def _select(source: Source, part: Part | str | None) -> Any:
+    """The rows of a part whose membership can be computed; a part that is only a name is taken as given."""
+    if part is None or isinstance(part, str):
+        return source.table
+    if isinstance(part, Rows):
+        if not source.ordered:
+            raise DataError(
+                "rows of a database table have no positions; use Hashed(column, start, stop) instead of Rows"
+            )
+        return source.table.limit(part.stop - part.start, offset=part.start)
+    if part.column not in source.table.columns:
+        raise InvalidArgument(
+            "part", part.column, "is not a column of the data", "name the column of public identifiers"
+        )
+    kind = source.table[part.column].type()
+    if not (kind.is_integer() or kind.is_string()):
+        raise DataError(f"the identifier {part.column!r} holds {kind}; a part needs whole numbers or texts")
+    hashed = _md5()(source.table[part.column].cast("string")).substr(0, 8)
+    first, last = part.cuts
+    inside = hashed >= f"{first:08x}"
+    return source.table.filter(inside & (hashed < f"{last:08x}") if last < 2**32 else inside)
+
+
+def _md5() -> Any:
+    """The engine's own md5, which all of them have under that name."""
+    import ibis
+
+    @ibis.udf.scalar.builtin(name="md5")  # type: ignore[untyped-decorator, unused-ignore]
+    def md5(text: str) -> str:  # type: ignore[empty-body]
+        """Hexadecimal digits of a text's MD5."""
+
+    return md5
+
+
+def _sum(plan: Plan, source: Source, column: Any) -> Any:
+    """An exact sum, as text: it may be wider than any integer that the way out would carry."""
+    largest = plan.channel.n * max(map(abs, (*plan.grid.low, *plan.grid.high)))
+    if largest >= 2**62 and source.engine not in _WIDE_SUMS:
+        column = column.cast("decimal(38, 0)")
+    return column.sum().cast("string")
+
+
+def _window(plan: Plan, source: Source, table: Any, rank: int) -> Any:
+    channel, grid = plan.channel, plan.grid
+    cap = channel.law.window
+    first, last = max(rank - cap, 1), min(rank + cap, channel.n)
+    query = table.select("q0").order_by("q0").limit(last - first + 1, offset=first - 1)
+    values = [int(value) for value in _run(source, query).column(0).to_pylist()]
+    if len(values) != last - first + 1:
+        raise DataError("the number of records changed while they were read; release from a table that stays as it is")
+    values = [min(max(value, grid.low[0]), grid.high[0]) for value in sorted(values)]
+    return window_of(values, rank, cap, channel.n, grid.low[0], grid.high[0])
+
+
+def _check(channel: Channel, row: dict[str, Any], missing: object) -> None:
+    """Refuse missing values and another n. How many records there are is public; how many lack a value is not."""
+    if row["n"] == 0:
+        raise DataError("there are no records")
+    if missing is None and (row["present"] or 0) < row["n"]:
+        raise DataError(
+            "some values are missing, not a number or infinite; give missing=<a public number within the bounds> "
+            'to impute them, or missing="public" if it is no secret which records lack a value'
+        )
+    if row["n"] != channel.n:
+        raise DataError(
+            f"there are {row['n']} records, but the channel is made for n = {channel.n}; n is public, correct it"
+        )
+
+
+def _only_row(source: Source, query: Any) -> dict[str, Any]:
+    row: dict[str, Any] = _run(source, query).to_pylist()[0]
+    return row
+
+
+def _run(source: Source, query: Any) -> Any:
+    try:
+        with staged_sql():
+            return source.connection.to_pyarrow(query)
+    except Exception as error:
+        raise _withheld(error) from None
+
+
+def _withheld(error: Exception) -> DataError:
+    return DataError(
+        f"the engine could not compute the statistic ({type(error).__name__}); "
+        "its message is withheld, for it may quote records"
+    )

@@ -1,0 +1,178 @@
+"""What a channel publishes, as whole numbers: derived from the channel alone, before any record is read.
+
+A *plan* takes the exact whole numbers that an engine computed and returns noisy ones. There is one per kind of
+mechanism; the guarantee of each is proved where it is defined, for the whole numbers and the samplers that are
+really used.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from confide.channel import Channel
+from confide.errors import IncompatibleError
+from confide.expression import Expression
+from confide.mechanism import AdditiveLaw, ExponentialLaw, Gaussian, NoiselessLaw, ResponseLaw, SmoothLaw
+from confide.mechanism.additive import AdditiveMechanism
+from confide.privacy.rounding import round_up
+from confide.published.value import lattice_step
+from confide.release.exact import below_many, bernoulli_many
+from confide.release.noise import Kind, check_scale, draw, gaussian_scale, laplace_scale
+from confide.release.quantise import Grid, grid_of
+from confide.statistic import Each, Mean, OrderStatistic
+
+#: how much more noise than the model's a release may have; rounding ranges outward takes a thousandth of this
+EXCESS = Fraction(1, 1000)
+
+
+@dataclass(frozen=True)
+class Plan(ABC):
+    """How exact whole numbers become noisy ones."""
+
+    channel: Channel
+    grid: Grid
+
+    @abstractmethod
+    def publish(self, exact: Any) -> Any:
+        """Noisy whole numbers: a tuple for a single release, an int64 array for a batch of records of `Each`."""
+
+    @property
+    def step(self) -> Fraction:
+        """What the published whole numbers count."""
+        return lattice_step(self.channel) or self.grid.step
+
+
+@dataclass(frozen=True)
+class Additive(Plan):
+    """Discrete Laplace or discrete Gaussian noise on sums, on order statistics, or on each record.
+
+    *Sensitivity.* A sum of n clamped whole numbers moves by at most the width high − low when one of them is
+    replaced, and so does an order statistic of them: exact, whatever the engine computed. A vector moves by at most
+    the L1 or L2 length of its widths; where the expressions are proved to move together by less, Δ, then by at most
+    Δ/step in real numbers and, since rounding moves each coordinate of each of the two records by at most ½, by
+    (Δ/step + 1·d) in L1 or (Δ/step + √d) in L2. One more step for each coordinate is left to engines whose
+    comparisons switch a few last bits to the side of the proof's.
+
+    *On a user's lattice* the exact number u is first rounded, ⌊u/step + ½⌋. With c grid steps in a lattice step,
+    values at most w grid steps apart are then at most ⌈w/c⌉ lattice steps apart.
+    """
+
+    kind: Kind
+    scale: float
+
+    def publish(self, exact: Any) -> Any:
+        """The exact numbers, on the lattice if there is one, plus noise."""
+        if isinstance(self.channel.statistic, Each):
+            return self._records(exact)
+        noise = draw(self.kind, self.scale, len(exact))
+        divisor = lattice_divisor(self.channel, self.grid)
+        centre = exact if divisor is None else [math.floor(Fraction(u, divisor) + Fraction(1, 2)) for u in exact]
+        return tuple(int(u) + v for u, v in zip(centre, noise, strict=True))
+
+    def _records(self, exact: Any) -> Any:
+        whole = np.asarray(exact, dtype=np.int64)
+        if self.grid.per_lattice is not None:
+            # a shift rounds down, so this is ⌊q/2ʲ + ½⌋ exactly
+            whole = (whole + self.grid.per_lattice // 2) >> (self.grid.per_lattice.bit_length() - 1)
+        # far from overflow: whole numbers are below 2⁶¹, and noise of this scale below 2⁶² but for e^{−64}
+        return whole + np.asarray(draw(self.kind, self.scale, len(whole)), dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class Response(Plan):
+    """Randomized response on the index of a record's level among k.
+
+    The truth is kept with probability p, a float and so a multiple of 2⁻⁶⁴, and replaced by one of the k − 1 others
+    with probability (1 − p)/(k − 1) each, both exactly. p was rounded down, so the guarantee is that of
+    `keep_probability` with room to spare.
+    """
+
+    def publish(self, exact: Any) -> Any:
+        """An answer for each record of a batch."""
+        law: Any = self.channel.law
+        truth, k = np.asarray(exact, dtype=np.int64), len(law.levels)
+        lie = (truth + 1 + below_many(k - 1, len(truth))) % k
+        return np.where(bernoulli_many(Fraction(law.keep), len(truth)), truth, lie)
+
+
+def plan_of(channel: Channel) -> Plan:
+    """The plan of a channel; refused for what must not or cannot be released."""
+    from confide.release.ranks import Ranks, Smooth
+
+    if isinstance(channel.law, NoiselessLaw):
+        raise IncompatibleError(
+            "a Noiseless channel protects nobody, so it is never released; choose a mechanism with noise"
+        )
+    for transform in channel.statistic.transforms:
+        if not isinstance(transform, Expression):
+            raise IncompatibleError(
+                f"{channel.statistic!r} computes a Python function, whose range is a claim and not a proof, and which "
+                "no database can run; write it as a text in the expression language"
+            )
+    match channel.law:
+        case SmoothLaw():
+            return Smooth(channel, grid_of(channel))
+        case ExponentialLaw():
+            return Ranks(channel, grid_of(channel))
+        case ResponseLaw():
+            return Response(channel, grid_of(channel))
+        case AdditiveLaw():
+            return _additive(channel)
+    raise IncompatibleError(
+        f"{channel.mechanism!r} is a mechanism that no exact sampler is known for; use one of Confide's"
+    )
+
+
+def lattice_divisor(channel: Channel, grid: Grid) -> int | None:
+    """How many grid steps of the exact number make one step of a user's lattice; None without one."""
+    if grid.per_lattice is None:
+        return None
+    return grid.per_lattice * (channel.n if isinstance(channel.statistic, Mean) else 1)
+
+
+def _additive(channel: Channel) -> Additive:
+    mechanism, grid = channel.mechanism, grid_of(channel)
+    assert isinstance(mechanism, AdditiveMechanism)
+    assert isinstance(channel.law, AdditiveLaw)
+    kind: Kind = "gaussian" if isinstance(mechanism, Gaussian) else "laplace"
+    squared = squared_sensitivity(channel, grid, norm=2 if kind == "gaussian" else 1)
+    divisor = lattice_divisor(channel, grid)
+    if kind == "gaussian":
+        scale = gaussian_scale(channel.guarantee, squared, channel.statistic.dimension)
+    else:
+        scale = laplace_scale(channel.guarantee, math.isqrt(squared))
+    # a scale that was given, or that the model calibrated, is what the likelihood will use: never go below it
+    records = channel.n if isinstance(channel.statistic, Mean) and divisor is None else 1
+    unit = grid.step if divisor is None else lattice_step(channel)
+    assert unit is not None
+    model = Fraction(channel.law.noise.scale) * records / unit
+    scale = max(scale, round_up(model))
+    if scale > model * (1 + EXCESS):
+        raise IncompatibleError(
+            f"{channel!r} cannot be released as it is modelled: on whole numbers its statistic is more sensitive than "
+            "on the line; choose another step for the lattice"
+        )
+    return Additive(channel, grid, kind, check_scale(scale))
+
+
+def squared_sensitivity(channel: Channel, grid: Grid, norm: int) -> int:
+    """The square of the most by which the whole numbers that get noise can move when one record is replaced."""
+    divisor = lattice_divisor(channel, grid) or 1
+    widths = [-(-width // divisor) for width in grid.widths]
+    naive = sum(widths) ** 2 if norm == 1 else sum(width**2 for width in widths)
+    d = channel.statistic.dimension
+    if d == 1 or isinstance(channel.statistic, OrderStatistic | Each):
+        return naive
+    together = Fraction(channel.statistic.sensitivity(1, norm=norm)) / grid.step
+    if norm == 1:
+        moved = (together + 2 * d) / divisor
+        return min(naive, (math.floor(moved) if divisor == 1 else math.ceil(moved + d) - 1) ** 2)
+    root = Fraction(math.nextafter(math.sqrt(d), math.inf))
+    moved = (together + 2 * root) / divisor + (0 if divisor == 1 else root)
+    return min(naive, math.floor(moved**2))

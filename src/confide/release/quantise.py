@@ -1,0 +1,190 @@
+"""The grid: s(x) as a whole number of steps, clamped by construction.
+
+Everything here is public. It follows from the channel alone, never from the data:
+
+* the *step* is a power of two, at most 2⁻²⁰ of the range and of the noise scale of the mean (of the smallest scale
+  that the channel can produce, where it depends on the records); on a user's lattice it is that lattice's step
+  halved often enough;
+* the *ends* are the certified range of s in steps, rounded outward.
+
+A record becomes q = ⌊s/step + ½⌋, clamped in integers to the ends. Whatever an engine's arithmetic does in the last
+bits of s, q stays between the ends: that alone bounds the sum's sensitivity by high − low. Rounding moves one
+record by at most half a step, so the mean of n by at most 2⁻²¹ of its noise: the likelihood may ignore the grid,
+and does.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+from confide.channel import Channel
+from confide.errors import IncompatibleError
+from confide.expression import Expression
+from confide.expression.database import column_of, double, read_in_database
+from confide.mechanism import ExponentialLaw, ResponseLaw, SmoothLaw, squared_steps
+from confide.published.value import lattice_step
+from confide.statistic import Mean
+
+#: the step is at most this share of the noise scale
+FINENESS = Fraction(1, 2**20)
+#: whole numbers that every engine can hold and subtract in 64 bits
+LARGEST = 2**61
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A step, the ends of the range of each coordinate in steps, and how many steps make one of a user's lattice."""
+
+    step: Fraction
+    low: tuple[int, ...]
+    high: tuple[int, ...]
+    #: 2ʲ: grid steps in a step of the lattice that the mechanism publishes on; None when it has none
+    per_lattice: int | None = None
+
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """high − low of each coordinate: the exact sensitivity of the sum of one coordinate."""
+        return tuple(high - low for low, high in zip(self.low, self.high, strict=True))
+
+    def nearest(self, value: Fraction, coordinate: int = 0) -> int:
+        """⌊value/step + ½⌋ within the ends: what an engine must compute from an exact s(x)."""
+        return min(max(math.floor(value / self.step + Fraction(1, 2)), self.low[coordinate]), self.high[coordinate])
+
+
+def grid_of(channel: Channel) -> Grid:
+    """The grid of a channel.
+
+    >>> import confide as cf
+    >>> grid_of(cf.Channel(cf.Mean("abs(x)", bounds=(-10, 10)), cf.Laplace(cf.PureDP(1.0)), n=100))
+    Grid(step=Fraction(1, 16777216), low=(0,), high=(167772160,), per_lattice=None)
+    """
+    if isinstance(channel.law, ResponseLaw):
+        return Grid(Fraction(1), (0,), (len(channel.law.levels) - 1,))
+    lattice = lattice_step(channel)
+    # fine beside the range as well, so that rounding its ends outward costs next to nothing
+    widths = [Fraction(high) - Fraction(low) for low, high in channel.statistic.ranges if low < high]
+    finest: Fraction = min([_finest_scale(channel), *widths])
+    if finest <= 0 or max(widths) / finest > LARGEST:
+        raise _too_fine(channel)
+    if lattice is not None:
+        halvings = max(20, math.ceil(math.log2(max(lattice / finest, Fraction(1)))) + 20)
+        return _on_lattice(channel, lattice / 2**halvings, 2**halvings)
+    step = _power_of_two_below(finest * FINENESS)
+    ends = [
+        (math.floor(Fraction(low) / step), math.ceil(Fraction(high) / step)) for low, high in channel.statistic.ranges
+    ]
+    return _checked(channel, Grid(step, tuple(low for low, _ in ends), tuple(high for _, high in ends)))
+
+
+def _on_lattice(channel: Channel, step: Fraction, per_lattice: int) -> Grid:
+    """The grid of a user's lattice, with the ends drawn in so that the lattice's own sensitivity holds exactly.
+
+    The model counts ⌈Δ/step⌉ lattice steps with numbers read as the decimals they were written as
+    (`discrete.steps`): it takes 10/7 for ten steps of 1/7, although the doubles are not. The ends are rounded in
+    the same way; at most one grid step of a record's range, 2⁻²⁰ of a lattice step, is given up for that.
+    """
+    low = [_signed_steps(low, step, math.floor) for low, _ in channel.statistic.ranges]
+    high = [_signed_steps(high, step, math.ceil) for _, high in channel.statistic.ranges]
+    if channel.statistic.dimension == 1:
+        divisor = channel.n if isinstance(channel.statistic, Mean) else 1
+        most = math.isqrt(squared_steps(channel.statistic, channel.n, float(lattice_step(channel) or 0), norm=1))
+        high[0] = min(high[0], low[0] + most * divisor * per_lattice)
+    return _checked(channel, Grid(step, tuple(low), tuple(high), per_lattice))
+
+
+def _signed_steps(end: float, step: Fraction, outward: Any) -> int:
+    ratio = Fraction(repr(end)) / step
+    whole = round(ratio)
+    return whole if abs(ratio - whole) <= abs(whole) * Fraction(1, 2**51) else int(outward(ratio))
+
+
+def _finest_scale(channel: Channel) -> Fraction:
+    """The smallest scale at which the value is blurred: of the noise, or of the gaps that the mechanism resolves."""
+    law: Any = channel.law
+    if isinstance(law, SmoothLaw):
+        # the smallest smooth sensitivity is e^{−Kβ}(high − low), however the records lie
+        return Fraction(math.exp(-law.cap * law.beta)) * (Fraction(law.high) - Fraction(law.low)) / Fraction(law.alpha)
+    if isinstance(law, ExponentialLaw):
+        # the mechanism draws a point between records; n of them leave gaps of width/n
+        return (Fraction(law.high) - Fraction(law.low)) / channel.n
+    return Fraction(law.noise.scale)
+
+
+def _power_of_two_below(bound: Fraction) -> Fraction:
+    exponent = bound.numerator.bit_length() - bound.denominator.bit_length()
+    power = Fraction(2) ** exponent
+    while power > bound:
+        power /= 2
+    return power
+
+
+def _checked(channel: Channel, grid: Grid) -> Grid:
+    exponent = abs(math.log2(grid.step.numerator) - math.log2(grid.step.denominator))
+    if exponent < 1000 and max(map(abs, (*grid.low, *grid.high))) <= LARGEST:
+        return grid
+    raise _too_fine(channel)
+
+
+def _too_fine(channel: Channel) -> IncompatibleError:
+    return IncompatibleError(
+        f"{channel!r} needs noise so small beside its range that 64-bit integers cannot hold both; "
+        "narrow the bounds, lower the privacy parameter or the cap, or release fewer records at once"
+    )
+
+
+def quantised(channel: Channel, grid: Grid, table: Any, column: str, engine: str) -> Any:
+    """The table with a column q0, q1, … of 64-bit integers for each coordinate of s, clamped to the grid's ends.
+
+    Doubles are clipped to the bounds before s, as the model does; then s is rounded and clamped as an integer,
+    which is what the guarantee rests on.
+    """
+    low, high = channel.statistic.bounds
+    table = table.mutate(**{column: _between(table[column], double(low), double(high))})
+    for index, transform in enumerate(channel.statistic.transforms):
+        assert isinstance(transform, Expression)
+        table, value = read_in_database(transform.tree, table, column, engine)
+        table = table.mutate(s=column_of(table, value))
+        table = table.mutate(rounded=_rounded(channel, grid, table["s"]))
+        ends = (_whole(grid.low[index]), _whole(grid.high[index]))
+        table = table.mutate(**{f"q{index}": _between(table["rounded"], *ends)}).drop("s", "rounded")
+    return table
+
+
+def _rounded(channel: Channel, grid: Grid, value: Any) -> Any:
+    """⌊s/step + ½⌋ without rounding error, as half of ⌊2s/step⌋ + 1, rounded down.
+
+    Adding ½ in floating point may round up to the next integer; doubling, rounding down and whole numbers are
+    exact. For randomized response the result is the index of the nearest level, the lower one of two that are as
+    near.
+    """
+    if isinstance(channel.law, ResponseLaw):
+        middles = [(a + b) / 2 for a, b in pairwise(channel.law.levels)]
+        return _balanced_sum([(value > double(middle)).ifelse(_whole(1), _whole(0)) for middle in middles])
+    if grid.step > 1:
+        # values that would underflow when scaled down, which PostgreSQL refuses
+        value = (value.abs() < double(1e-150)).ifelse(double(0.0), value)
+    power_of_two = grid.step.numerator.bit_count() == 1 and grid.step.denominator.bit_count() == 1
+    doubled = value * double(float(2 / grid.step)) if power_of_two else value / double(float(grid.step / 2))
+    return (doubled.floor().cast("int64") + _whole(1)) >> _whole(1)
+
+
+def _balanced_sum(terms: list[Any]) -> Any:
+    if len(terms) == 1:
+        return terms[0]
+    half = len(terms) // 2
+    return _balanced_sum(terms[:half]) + _balanced_sum(terms[half:])
+
+
+def _between(column: Any, low: Any, high: Any) -> Any:
+    """A column clamped to two constants. One test decides for almost all records; LEAST and GREATEST are slower."""
+    return column.between(low, high).ifelse(column, (column < low).ifelse(low, high))
+
+
+def _whole(value: int) -> Any:
+    import ibis
+
+    return ibis.literal(value, "int64")

@@ -1,0 +1,105 @@
+"""`release`: the one verb that reads records."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from confide.channel import Channel
+from confide.errors import InvalidArgument
+from confide.published.part import Part, check_part
+from confide.published.release import Release, check_name
+from confide.published.value import Integers
+from confide.statistic import Each
+
+if TYPE_CHECKING:
+    from confide.release.ledger import Ledger
+    from confide.release.plan import Plan
+    from confide.release.source import Source
+
+
+def release(
+    channel: Channel,
+    data: Any,
+    *,
+    column: str | None = None,
+    table: str | None = None,
+    ledger: Ledger | None = None,
+    dataset: str | None = None,
+    part: Part | str | None = None,
+    purpose: str = "",
+    missing: float | str | None = None,
+    fresh: bool = False,
+) -> Release:
+    """Publish a statistic of real records through a channel, with exact noise.
+
+    `data` is an array, a pandas, Polars or Arrow table, the path of a CSV or Parquet file (globs too), an Ibis
+    table, or the URL of a database with the name of its `table`. Only exact whole numbers leave the engine; noise
+    comes from OpenDP and the operating system, never from a seed.
+
+    With a `ledger` the data set's budget is spent and the release is stored in one transaction, and asking again
+    for the same release returns the stored one for free, unless `fresh`. Without one, nobody keeps count.
+
+    `missing` says what to do with missing, infinite and undefined values: refuse them (None), impute a public
+    number within the bounds, or drop them ("public": only if it is no secret which records lack a value). `part` is
+    a name, or `Rows` or `Hashed`, which select records and compose in parallel.
+
+    >>> import confide as cf
+    >>> channel = cf.Channel(cf.Mean("abs(x)", bounds=(-10, 10)), cf.Laplace(cf.PureDP(1.0)), n=4)
+    >>> published = release(channel, [1.5, -2.0, 3.25, 40.0])
+    >>> published.integers.step
+    Fraction(1, 1048576)
+    """
+    from confide.release.aggregate import check_missing
+    from confide.release.ledger import Ledger, Request
+    from confide.release.plan import plan_of
+    from confide.release.source import open_source
+
+    if not isinstance(channel, Channel):
+        raise InvalidArgument("channel", channel, "is not a channel", "use Channel(statistic, mechanism, n)")
+    if ledger is not None and not isinstance(ledger, Ledger):
+        raise InvalidArgument("ledger", ledger, "is not a ledger", "use Ledger(path_or_url)")
+    if ledger is not None and dataset is None:
+        raise InvalidArgument(
+            "dataset", dataset, "must name the data set of the ledger", "give its name, as it was opened"
+        )
+    plan = plan_of(channel)
+    told: dict[str, Any] = {
+        "dataset": check_name("dataset", dataset),
+        "part": check_part(part),
+        "column": check_name("column", column),
+        "purpose": purpose,
+        "missing": check_missing(missing, channel.statistic.bounds),
+    }
+    request = Request(channel, **told)
+    if ledger is not None:
+        # refuse, or answer from the store, before a single record is read
+        stored = ledger.find(request, fresh=fresh)
+        if stored is not None:
+            return stored
+    compute = _records if isinstance(channel.statistic, Each) else _numbers
+    with open_source(data, column, table) as source:
+        publish = compute(plan, source, told)
+    if ledger is None:
+        return publish()
+    return ledger.record(request, publish, source.identity, fresh=fresh)
+
+
+def _numbers(plan: Plan, source: Source, told: dict[str, Any]) -> Callable[[], Release]:
+    """The exact numbers now; their noise when it is certain that the budget allows it."""
+    from confide.release.aggregate import exact_numbers
+
+    exact = exact_numbers(plan, source, told["part"], told["missing"])
+    return lambda: Release(plan.channel, integers=Integers(plan.publish(exact), plan.step), **told)
+
+
+def _records(plan: Plan, source: Source, told: dict[str, Any]) -> Callable[[], Release]:
+    """A table of noisy records: made now, for it takes long, and never seen if the budget does not allow it."""
+    from confide.release.aggregate import record_batches
+    from confide.release.local import stream
+
+    folder = Path(tempfile.mkdtemp(prefix="confide-"))
+    records = stream(plan, record_batches(plan, source, told["part"], told["missing"]), folder / "records.parquet")
+    return lambda: Release(plan.channel, records=records, **told)

@@ -1,0 +1,98 @@
+"""Processes killed at random moments: a release and its spending are both there, or neither is."""
+
+import json
+import multiprocessing
+import os
+import random
+import time
+from pathlib import Path
+
+import pytest
+
+import confide as cf
+from confide.release.ledger import Ledger
+
+EPSILON = 0.125
+PRELOAD = [
+    "confide.release.ledger",
+    "confide.release.store",
+    "confide.release.plan",
+    "confide.release.aggregate",
+    "confide.published.schema",
+    "ibis.backends.duckdb",
+    "opendp.prelude",
+    "pyarrow.parquet",
+]
+
+
+def work(place, told, stop, ready):
+    """Release without end; note each release outside of the ledger once it was returned."""
+    from confide.release import release
+
+    book = Ledger(place)
+    channel = cf.Channel(cf.Mean("x", (0, 1)), cf.Laplace(cf.PureDP(EPSILON)), n=4)
+    each = cf.Channel(cf.Each("x", (0, 1)), cf.Laplace(cf.PureDP(EPSILON)), n=4)
+    release(each, [0.1, 0.4, 0.35, 0.8])  # load and start what a first release needs
+    with Path(told).open("a") as file:
+        index = 0
+        ready.set()
+        while time.time() < stop:
+            chosen = each if index % 4 == 3 else channel
+            made = release(
+                chosen, [0.1, 0.4, 0.35, 0.8], ledger=book, dataset="people", purpose=f"{os.getpid()}/{index}"
+            )
+            file.write(json.dumps([made.purpose, repr(made.value)]) + "\n")
+            file.flush()
+            index += 1
+
+
+def check(place, told):
+    """Every release that a process returned is stored, every stored one is whole, and the budget agrees with them."""
+    book = Ledger(place)
+    stored = {made.purpose: repr(made.value) for made in book.releases("people")}
+    returned = dict(json.loads(line) for line in Path(told).read_text().splitlines() if line.endswith("]"))
+    assert returned.items() <= stored.items()
+    spent = book.spent("people")
+    assert (0 if spent is None else spent.epsilon) == EPSILON * len(stored)
+    return len(stored), len(returned)
+
+
+def kill_many(place, tmp_path, kills):
+    """Start, kill, check; a fork server with everything imported makes a run short."""
+    Ledger(place).open("people", budget=cf.PureDP(1e6))
+    told = tmp_path / "told.jsonl"
+    told.touch()
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(PRELOAD)
+    chance = random.Random(0)
+    made = 0
+    for _ in range(kills):
+        ready = context.Event()
+        process = context.Process(target=work, args=(place, str(told), time.time() + 60, ready))
+        process.start()
+        if chance.random() < 0.9:
+            ready.wait(30)
+        time.sleep(chance.uniform(0, 0.8))
+        process.kill()
+        process.join()
+        made, returned = check(place, told)
+        assert made - returned <= kills
+    return made
+
+
+def test_killed_processes_leave_both_or_neither(tmp_path):
+    assert kill_many(str(tmp_path / "budget.db"), tmp_path, 8) > 0
+
+
+def test_killed_processes_leave_both_or_neither_on_postgres(tmp_path, postgres):
+    import sqlalchemy as sa
+
+    with sa.create_engine(postgres.replace("postgresql", "postgresql+psycopg", 1)).begin() as connection:
+        for table in ("chunks", "releases", "datasets", "ledger"):
+            connection.exec_driver_sql(f"DROP TABLE IF EXISTS confide_{table} CASCADE")
+    assert kill_many(postgres, tmp_path, 6) > 0
+
+
+@pytest.mark.slow
+def test_five_hundred_killed_processes(tmp_path):
+    assert kill_many(str(tmp_path / "budget.db"), tmp_path, 500) > 100

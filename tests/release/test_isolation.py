@@ -1,0 +1,51 @@
+"""Who may import what: publishing never reads records, and the modelling core needs no package of the release."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import confide
+
+ROOT = Path(confide.__file__).parent
+#: the parts that touch data or the ledger, and the packages that only they need
+READERS = "confide.release"
+HEAVY = {"ibis", "duckdb", "opendp", "sqlalchemy", "pydantic", "pyarrow", "pandas", "polars"}
+
+
+def imported(path):
+    """Every module that a file imports, wherever it does."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+
+
+def test_only_the_package_the_command_line_and_the_root_know_the_release():
+    allowed = {ROOT / name for name in ("__init__.py", "cli.py", "__main__.py")}
+    for path in ROOT.rglob("*.py"):
+        if path.is_relative_to(ROOT / "release") or path in allowed or path.is_relative_to(ROOT / "cli"):
+            continue
+        assert not any(name == READERS or name.startswith(READERS + ".") for name in imported(path)), path
+
+
+def test_publishing_imports_nothing_that_reads_data():
+    for path in (ROOT / "published").glob("*.py"):
+        assert not {name.split(".")[0] for name in imported(path)} & {
+            "ibis",
+            "duckdb",
+            "opendp",
+            "sqlalchemy",
+            "pandas",
+        }, path
+
+
+def test_the_names_that_the_core_exports_load_nothing_heavy():
+    code = (
+        "import sys; from confide.published import Release, Rows, Hashed; from confide.release import release; "
+        "from confide.release.ledger import Ledger; "
+        f"print(sorted({HEAVY!r} & set(sys.modules)))"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
+    assert result.stdout.strip() == "[]"

@@ -1,0 +1,304 @@
+"""The ledger: budgets, parts, repeated requests, damage, and processes that race or die."""
+
+import json
+import sqlite3
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import confide as cf
+from confide.published import BudgetError, Hashed, LedgerError, Rows
+from confide.release import release
+from confide.release.budget import Spending, left, refusal, spent
+from confide.release.ledger import Ledger
+
+X = [0.1, 0.4, 0.35, 0.8]
+
+
+def mean(privacy=cf.PureDP(0.25), mechanism=cf.Laplace):  # noqa: B008
+    return cf.Channel(cf.Mean("x", (0, 1)), mechanism(privacy), n=4)
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def book(request, tmp_path):
+    if request.param == "sqlite":
+        return Ledger(tmp_path / "budget.db")
+    import sqlalchemy as sa
+
+    url = request.getfixturevalue("postgres").replace("postgresql", "postgresql+psycopg", 1)
+    with sa.create_engine(url).begin() as connection:
+        for table in ("chunks", "releases", "datasets", "ledger"):
+            connection.exec_driver_sql(f"DROP TABLE IF EXISTS confide_{table} CASCADE")
+    return Ledger(request.getfixturevalue("postgres"))
+
+
+def test_a_budget_is_spent_once_per_request_and_never_passed(book):
+    book.open("people", budget=cf.PureDP(1.0))
+    book.open("people", budget=cf.PureDP(1.0))
+    assert book.spent("people") is None
+    assert book.left("people") == cf.PureDP(1.0)
+    first = release(mean(), X, ledger=book, dataset="people")
+    assert release(mean(), X, ledger=book, dataset="people") == first
+    for different in ({"purpose": "other"}, {"missing": 0.5}, {"part": "pilot"}):
+        assert release(mean(), X, ledger=book, dataset="people", **different) != first
+    assert book.left("people") is None
+    assert book.spent("people") == cf.PureDP(1.0)
+    with pytest.raises(BudgetError, match="nothing is left"):
+        release(mean(), X, ledger=book, dataset="people", fresh=True)
+    assert release(mean(), X, ledger=book, dataset="people") == first
+    assert [r.purpose for r in book.releases("people")] == ["", "other", "", ""]
+    assert book.datasets() == ["people"]
+    assert book.budget("people") == cf.PureDP(1.0)
+
+
+def test_a_fresh_release_is_another_one_and_costs_again(book):
+    book.open("people", budget=cf.PureDP(1.0))
+    first, second = (release(mean(), X, ledger=book, dataset="people", fresh=True) for _ in range(2))
+    assert first != second
+    assert release(mean(), X, ledger=book, dataset="people") == second
+    assert book.left("people") == cf.PureDP(0.5)
+
+
+def test_each_releases_are_stored_whole(book):
+    book.open("people", budget=cf.PureDP(1.0))
+    channel = cf.Channel(cf.Each("x", (0, 1)), cf.Laplace(cf.PureDP(1.0)), n=4)
+    first = release(channel, X, ledger=book, dataset="people")
+    again = release(channel, X, ledger=book, dataset="people")
+    assert again == first
+    np.testing.assert_array_equal(again.value, first.value)
+
+
+def test_a_refused_release_reads_nothing_and_spends_nothing(book):
+    book.open("people", budget=cf.PureDP(0.2))
+    with pytest.raises(BudgetError, match=r"promises 0.25-differential privacy \(pure\).*0.2-differential privacy"):
+        release(mean(), "there-is-no-such-file.parquet", ledger=book, dataset="people")
+    assert book.spent("people") is None
+    with pytest.raises(BudgetError, match="no data set"):
+        release(mean(), X, ledger=book, dataset="strangers")
+    with pytest.raises(cf.InvalidArgument, match="dataset"):
+        release(mean(), X, ledger=book)
+    with pytest.raises(BudgetError, match="never changed"):
+        book.open("people", budget=cf.PureDP(5.0))
+    with pytest.raises(cf.InvalidArgument, match="budget"):
+        book.open("others", budget=cf.Unlimited())
+
+
+def test_an_interrupted_release_spends_nothing(book, monkeypatch):
+    from confide.release import plan
+
+    book.open("people", budget=cf.PureDP(1.0))
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(plan, "draw", interrupted)
+        release(mean(), X, ledger=book, dataset="people")
+    assert book.spent("people") is None
+    assert release(mean(), X, ledger=book, dataset="people").value is not None
+
+
+CONVERSIONS = [
+    (cf.PureDP(1.0), cf.PureDP(0.5), True),
+    (cf.PureDP(1.0), cf.ApproxDP(0.5, 1e-6), False),
+    (cf.PureDP(1.0), cf.ZCDP(0.01), False),
+    (cf.GDP(1.0), cf.PureDP(0.5), True),
+    (cf.GDP(1.0), cf.ZCDP(0.1), False),
+    (cf.ZCDP(1.0), cf.GDP(0.5), True),
+    (cf.ZCDP(1.0), cf.PureDP(0.5), True),
+    (cf.ZCDP(1.0), cf.ApproxDP(0.5, 1e-6), False),
+    (cf.ApproxDP(1.0, 1e-5), cf.PureDP(0.5), True),
+    (cf.ApproxDP(1.0, 1e-5), cf.ApproxDP(0.5, 1e-6), True),
+    (cf.ApproxDP(1.0, 1e-5), cf.ApproxDP(0.5, 1e-4), False),
+    (cf.ApproxDP(1.0, 1e-5), cf.GDP(0.01), False),
+]
+
+
+@pytest.mark.parametrize(("budget", "asked", "allowed"), CONVERSIONS)
+def test_what_does_not_convert_to_the_unit_is_refused(budget, asked, allowed):
+    assert (refusal(budget, [], Spending(asked, None), "people") is None) is allowed
+
+
+@pytest.mark.parametrize(
+    ("budget", "each", "times"),
+    [
+        (cf.PureDP(1.0), cf.PureDP(0.1), 10),
+        (cf.ZCDP(0.3), cf.ZCDP(0.1), 3),
+        (cf.GDP(1.0), cf.GDP(0.1), 100),
+        (cf.ApproxDP(1.0, 1e-6), cf.ApproxDP(0.1, 1e-7), 10),
+    ],
+)
+def test_exactly_as_many_releases_as_the_budget_pays_for(budget, each, times):
+    spendings = []
+    while refusal(budget, spendings, Spending(each, None), "people") is None:
+        spendings.append(Spending(each, None))
+    assert len(spendings) == times
+    if (rest := left(budget, spendings)) is not None:
+        assert max(vars(rest).values()) < 1e-6
+
+
+def test_disjoint_parts_cost_the_dearest_and_others_add():
+    budget, half = cf.PureDP(1.0), cf.PureDP(0.5)
+
+    def total(*parts):
+        return spent(budget, [Spending(half, part) for part in parts]).epsilon
+
+    assert total(Rows(0, 10), Rows(10, 20)) == 0.5
+    assert total(Rows(0, 10), Rows(9, 20)) == 1.0
+    assert total(Rows(0, 10), Rows(10, 20), Rows(5, 15)) == 1.0
+    assert total(Hashed("id", 0, 0.3), Hashed("id", 0.3, 1)) == 0.5
+    assert total(Hashed("id", 0, 0.3), Hashed("name", 0.3, 1)) == 1.0
+    assert total(Hashed("id", 0, 0.3), Rows(0, 10)) == 1.0
+    assert total("pilot", "rest") == 1.0
+    assert total(Rows(0, 10), None) == 1.0
+    assert total(Rows(0, 10), Rows(10, 20), None, "rest") == 1.5
+    mixed = [Spending(cf.ApproxDP(0.5, 1e-9), Rows(0, 10)), Spending(cf.ApproxDP(0.1, 1e-6), Rows(10, 20))]
+    both = spent(cf.ApproxDP(1.0, 1e-5), mixed)
+    assert both.epsilon == pytest.approx(0.5)
+    assert both.delta == pytest.approx(1e-6)
+
+
+def test_pilot_and_rest_compose_in_parallel(book):
+    book.open("people", budget=cf.PureDP(0.25))
+    data = np.linspace(0, 1, 8)
+    release(mean(), data, ledger=book, dataset="people", part=Rows(0, 4))
+    release(mean(), data, ledger=book, dataset="people", part=Rows(4, 8))
+    assert book.spent("people") == cf.PureDP(0.25)
+    with pytest.raises(BudgetError):
+        release(mean(), data, ledger=book, dataset="people", part=Rows(2, 6))
+
+
+def test_two_names_and_two_ledgers_for_one_source_are_warned_of(tmp_path):
+    pd.DataFrame({"x": X}).to_parquet(tmp_path / "people.parquet")
+    first, second = Ledger(tmp_path / "a.db"), Ledger(tmp_path / "b.db")
+    for book in (first, second):
+        book.open("people", budget=cf.PureDP(1.0))
+    first.open("folk", budget=cf.PureDP(1.0))
+    release(mean(), tmp_path / "people.parquet", ledger=first, dataset="people")
+    with pytest.warns(UserWarning, match="released before as the data set 'people'"):
+        release(mean(), tmp_path / "people.parquet", ledger=first, dataset="folk")
+    with pytest.warns(UserWarning, match="two ledgers have two budgets"):
+        release(mean(), tmp_path / "people.parquet", ledger=second, dataset="people")
+
+
+def test_damaged_foreign_and_unwritable_ledgers(tmp_path):
+    (tmp_path / "noise.db").write_bytes(b"this is not a database, " * 100)
+    with pytest.raises(LedgerError, match="no ledger, or is damaged"):
+        Ledger(tmp_path / "noise.db")
+    with pytest.raises(LedgerError, match="cannot be opened"):
+        Ledger(tmp_path / "no" / "folder" / "budget.db")
+    for url in ("mysql://localhost/x", "postgresql://localhost:1/nowhere"):
+        with pytest.raises(LedgerError):
+            Ledger(url)
+    with pytest.raises(cf.InvalidArgument):
+        Ledger("")
+    book = Ledger(tmp_path / "budget.db")
+    book.open("people", budget=cf.PureDP(1.0))
+    release(mean(), X, ledger=book, dataset="people")
+    with sqlite3.connect(tmp_path / "budget.db") as connection:
+        connection.execute('UPDATE confide_releases SET guarantee = \'{"kind": "PureDP", "epsilon": -5}\'')
+    with pytest.raises((LedgerError, cf.ConfideError)):
+        book.left("people")
+    with sqlite3.connect(tmp_path / "budget.db") as connection:
+        connection.execute("UPDATE confide_ledger SET version = 99")
+    with pytest.raises(LedgerError, match="version 99"):
+        Ledger(tmp_path / "budget.db")
+    with sqlite3.connect(tmp_path / "budget.db") as connection:
+        connection.execute("DROP TABLE confide_ledger")
+    with pytest.raises(LedgerError, match="damaged"):
+        Ledger(tmp_path / "budget.db")
+
+
+def test_a_locked_ledger_is_waited_for_and_then_refused(tmp_path, monkeypatch):
+    from confide.release import store
+
+    monkeypatch.setattr(store, "PATIENCE", 0.2)
+    book = Ledger(tmp_path / "budget.db")
+    book.open("people", budget=cf.PureDP(1.0))
+    holder = sqlite3.connect(tmp_path / "budget.db", isolation_level=None)
+    holder.execute("BEGIN IMMEDIATE")
+    with pytest.raises(LedgerError, match="locked"):
+        release(mean(), X, ledger=book, dataset="people")
+    holder.execute("ROLLBACK")
+    holder.close()
+    assert release(mean(), X, ledger=book, dataset="people").dataset == "people"
+
+
+def test_a_full_disk_publishes_nothing(tmp_path):
+    import sqlalchemy as sa
+
+    book = Ledger(tmp_path / "budget.db")
+    book.open("people", budget=cf.PureDP(100.0))
+
+    @sa.event.listens_for(book._store._engine, "connect")
+    def _(connection, _record):
+        pages = connection.execute("PRAGMA page_count").fetchone()[0]
+        connection.execute(f"PRAGMA max_page_count = {pages}")
+
+    with pytest.raises(LedgerError, match="disk is full"):
+        for index in range(200):
+            release(mean(), X, ledger=book, dataset="people", purpose="x" * 2000 + str(index))
+    made = len(book.releases("people"))
+    assert book.spent("people") is None if not made else book.spent("people") == cf.PureDP(0.25 * made)
+
+
+def test_a_read_only_ledger(tmp_path):
+    book = Ledger(tmp_path / "budget.db")
+    book.open("people", budget=cf.PureDP(1.0))
+    readonly = Ledger.__new__(Ledger)
+    readonly._store = book._store
+    import sqlalchemy as sa
+
+    url = f"sqlite:///file:{tmp_path}/budget.db?mode=ro&uri=true"
+    engine = sa.create_engine(url, poolclass=sa.NullPool)
+    readonly._store._engine = engine
+    assert readonly.datasets() == ["people"]
+    with pytest.raises(LedgerError, match="read-only"):
+        release(mean(), X, ledger=readonly, dataset="people")
+
+
+WORKER = textwrap.dedent(
+    """
+    import json, sys
+    import confide as cf
+    from confide.published import BudgetError
+    from confide.release import release
+    from confide.release.ledger import Ledger
+    place, name, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
+    book = Ledger(place)
+    channel = cf.Channel(cf.Mean("x", (0, 1)), cf.Laplace(cf.PureDP(0.125)), n=4)
+    kept = []
+    for index in range(count):
+        try:
+            made = release(channel, [0.1, 0.4, 0.35, 0.8], ledger=book, dataset="people", purpose=f"{name}/{index}")
+            kept.append(made.integers.counts[0])
+        except BudgetError:
+            break
+    print(json.dumps(kept))
+    """
+)
+
+
+def race(place, processes, count):
+    workers = [
+        subprocess.Popen([sys.executable, "-c", WORKER, place, str(i), str(count)], stdout=subprocess.PIPE, text=True)
+        for i in range(processes)
+    ]
+    return [json.loads(worker.communicate(timeout=400)[0]) for worker in workers]
+
+
+@pytest.mark.parametrize("processes", [3, pytest.param(16, marks=pytest.mark.slow)])
+def test_racing_processes_never_overspend_and_lose_nothing(processes, book):
+    """A budget for 24 releases and several times as many requests, all at once."""
+    book.open("people", budget=cf.PureDP(3.0))
+    place = book._store._engine.url.render_as_string(hide_password=False).replace("+psycopg", "")
+    place = place.removeprefix("sqlite:///") if place.startswith("sqlite") else place
+    kept = [value for values in race(place, processes, 12) for value in values]
+    stored = [r.integers.counts[0] for r in book.releases("people")]
+    assert len(stored) == 24
+    assert sorted(kept) == sorted(stored)
+    assert book.spent("people") == cf.PureDP(3.0)
