@@ -12,11 +12,12 @@ VALUES = [1.5, -2.25, 3.0, 0.125, -9.5, 1e308, -1e308, 5e-324, -0.0, 1e-200]
 
 
 @pytest.fixture(scope="module")
-def spark():
+def spark(tmp_path_factory):
     pyspark = pytest.importorskip("pyspark", reason="pyspark is missing; `make test-spark` installs it (it needs Java)")
     import ibis
 
-    session = pyspark.sql.SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+    builder = pyspark.sql.SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
+    session = builder.config("spark.sql.warehouse.dir", str(tmp_path_factory.mktemp("warehouse"))).getOrCreate()
     yield ibis.pyspark.connect(session), session
     session.stop()
 

@@ -108,7 +108,8 @@ class DatabaseReader:
         if k == 0:
             return 1.0
         if k < 0:
-            return self.divide(1.0, self.power(a, float(-k)))
+            inverse: Operand = self.divide(1.0, self.power(a, float(-k)))
+            return inverse
         result: Operand | None = None
         base: Operand = a
         while k:

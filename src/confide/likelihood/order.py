@@ -56,6 +56,11 @@ class OrderRoute(Route):
         """log p(y | θ) of one value at one θ, differentiable in θ, inside a trace."""
         return noisy_order(model).log_prob(theta, jnp.reshape(value, (1,)))[0]
 
+    def traced(self, model: Model, thetas: jax.Array, values: jax.Array) -> jax.Array:
+        """All θ against all values inside a trace: one rule per θ."""
+        noisy = noisy_order(model)
+        return jax.vmap(lambda theta: noisy.log_prob(theta, values))(thetas)
+
     def log_likelihood(self, model: Model, thetas: Any, values: Any) -> jax.Array:
         """All θ (M, d) against all values (Y,): one rule per θ."""
         return jnp.asarray(log_likelihood(noisy_order(model), np.asarray(thetas), np.asarray(values)))

@@ -74,6 +74,13 @@ class PoolRoute(Route):
             )
         return None
 
+    def impossible(self, model: Model, values: Any) -> str | None:
+        """The exponential mechanism publishes a point of the range."""
+        law = model.channel.law
+        if isinstance(law, ExponentialLaw) and np.any((np.asarray(values) < law.low) | (np.asarray(values) > law.high)):
+            return f"is outside the range ({law.low:g}, {law.high:g}) of the exponential mechanism"
+        return super().impossible(model, values)
+
     def log_prob(self, model: Model, theta: jax.Array, value: jax.Array) -> jax.Array:
         """log p(y | θ), the log of the mean over the pool, inside a trace."""
         return log_density(window_model(model), theta, self.pool(model), jnp.reshape(value, (1,)))[0]
@@ -83,6 +90,11 @@ class PoolRoute(Route):
         values = jnp.asarray(value, dtype=jnp.float64)
         found = _log_density_error(window_model(model), jnp.asarray(theta), self.pool(model), values.ravel())
         return found[0].reshape(values.shape), found[1].reshape(values.shape)
+
+    def traced(self, model: Model, thetas: jax.Array, values: jax.Array) -> jax.Array:
+        """All θ against all values inside a trace: the windows are made once per θ."""
+        prepared, pool = window_model(model), self.pool(model)
+        return jax.lax.map(lambda theta: log_density(prepared, theta, pool, values), thetas)
 
     def log_likelihood(self, model: Model, thetas: Any, values: Any) -> jax.Array:
         """All θ (M, d) against all values (Y,): the windows are made once per θ."""
@@ -98,13 +110,12 @@ class PoolRoute(Route):
 
     def information_with_error(
         self, model: Model, thetas: Any, *, size: int | None = None, key: Any = None
-    ) -> tuple[jax.Array, jax.Array]:
+    ) -> tuple[np.ndarray, np.ndarray]:
         """The Fisher information at each θ (M, d) and its standard error, each (M, d, d)."""
         pool = self.pool(model, size, key)
         prepared = window_model(model)
         found = [pool_information(prepared, theta, pool) for theta in jnp.asarray(thetas)]
-        matrices, errors = (jnp.stack(part) for part in zip(*found, strict=True))
-        return matrices, errors
+        return np.stack([matrix for matrix, _ in found]), np.stack([error for _, error in found])
 
     def pool(self, model: Model, size: int | None = None, key: Any = None) -> Pool:
         """The windows on the uniform scale: they depend on n, the rank and K, not on θ, the population or the scale."""

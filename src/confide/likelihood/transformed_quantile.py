@@ -43,7 +43,7 @@ class Ladder(NamedTuple):
 
 
 class Survey(NamedTuple):
-    """The distribution function at values where the law is not smooth, at values asked for, and as a ladder of all."""
+    """The distribution function where the law is not smooth, at values asked for, and as a ladder that spans the law."""
 
     #: at the cuts of s, the ends of the support and the breaks of the density
     kinks: Levels
@@ -65,14 +65,13 @@ def survey(law: TransformedLaw, theta: jax.Array, asked: jax.Array) -> Survey:
     x = jax.vmap(lambda q: tails.quantile(law.population, q, still))(jnp.asarray(_expit(_LEVELS)))
     middle, last = x[_LOWER.size - 1], x[-1]
     images = law.apply(jnp.concatenate([x, middle + (last - middle) * _FURTHER]))
-    v = jnp.concatenate([kinks, asked, jnp.where(jnp.isnan(images), law.cuts[-1], images)])
-    levels = law.tails(v, theta)
-    some = kinks.size
-    at_kinks = jax.tree.map(lambda part: part[:some], levels)
-    at_asked = jax.tree.map(lambda part: part[some : some + asked.size], levels)
-    places = jnp.argsort(v)
-    rungs = Ladder(v[places], levels.strict.logit()[places], levels.weak.logit()[places])
-    return Survey(at_kinks, at_asked, lax.stop_gradient(rungs))
+    rungs = jnp.concatenate([kinks, jnp.where(jnp.isnan(images), law.cuts[-1], images)])
+    levels = law.tails(jnp.concatenate([rungs, asked]), theta)
+    at_kinks = jax.tree.map(lambda part: part[: kinks.size], levels)
+    at_asked = jax.tree.map(lambda part: part[rungs.size :], levels)
+    places = jnp.argsort(rungs)
+    ladder = Ladder(rungs[places], levels.strict.logit()[places], levels.weak.logit()[places])
+    return Survey(at_kinks, at_asked, lax.stop_gradient(ladder))
 
 
 def _expit(zeta: np.ndarray) -> np.ndarray:

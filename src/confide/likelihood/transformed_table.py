@@ -12,6 +12,7 @@ it is.
 
 from __future__ import annotations
 
+import functools
 from typing import NamedTuple
 
 import jax
@@ -66,7 +67,7 @@ class Table(NamedTuple):
         t = along - first
         where = segment * count + first.astype(int)
         flat = entries.reshape(-1, entries.shape[-1])
-        four = jnp.stack([flat[where + k] for k in range(4)])
+        four = [flat[where + k] for k in range(4)]
         one, two, three = t - 1, t - 2, t - 3
         weights = -one * two * three / 6, t * two * three / 2, -t * one * three / 2, t * one * two / 6
         slopes = (
@@ -75,14 +76,14 @@ class Table(NamedTuple):
             -(3 * t * t - 8 * t + 3) / 2,
             (3 * t * t - 6 * t + 2) / 6,
         )
-        value = jnp.sum(jnp.stack(weights)[..., None] * four, axis=0)
-        slope = jnp.sum(jnp.stack(slopes)[..., None] * four, axis=0)
+        value = functools.reduce(jnp.add, (w[..., None] * entry for w, entry in zip(weights, four, strict=True)))
+        slope = functools.reduce(jnp.add, (w[..., None] * entry for w, entry in zip(slopes, four, strict=True)))
         return value, slope / width[..., None]
 
 
 def _position(rungs: jax.Array, zeta: jax.Array) -> jax.Array:
     """How many rungs are below ζ; there are few, so they are compared one by one."""
-    return sum((zeta > rungs[k]).astype(int) for k in range(rungs.size))  # type: ignore[return-value]
+    return functools.reduce(jnp.add, ((zeta > rungs[k]).astype(int) for k in range(rungs.size)))
 
 
 def atom_flow(

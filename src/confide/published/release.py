@@ -28,7 +28,7 @@ class Release:
     >>> import confide as cf
     >>> census = cf.Channel(cf.Mean("x", bounds=(0, 1)), cf.Laplace(scale=0.01), n=5000)
     >>> Release(census, 0.4172)
-    Release(0.4172, Mean(x, bounds=(0.0, 1.0)), Laplace(scale=0.01), n=5000)
+    Release(0.4172, Mean('x', bounds=(0.0, 1.0)), Laplace(scale=0.01), n=5000)
 
     A release that was made here also holds its noisy whole numbers and their step, from which the value is derived; it
     never holds a seed, nor the scale that data-dependent noise had.

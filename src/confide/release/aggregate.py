@@ -25,6 +25,8 @@ from confide.statistic import Mean, OrderStatistic
 BATCH = 2**16
 #: engines whose sums of 64-bit integers are wider than 64 bits by themselves
 _WIDE_SUMS = ("duckdb", "postgres")
+#: engines that take an offset after an order
+_OFFSETS = ("duckdb", "postgres")
 
 
 def check_missing(missing: object, bounds: tuple[float, float]) -> float | str | None:
@@ -158,12 +160,23 @@ def _window(plan: Plan, source: Source, table: Any, rank: int) -> Any:
     channel, grid = plan.channel, plan.grid
     cap = channel.law.window
     first, last = max(rank - cap, 1), min(rank + cap, channel.n)
-    query = table.select("q0").order_by("q0").limit(last - first + 1, offset=first - 1)
+    query = _ranks(source, table.select("q0"), first, last)
     values = [int(value) for value in _run(source, query).column(0).to_pylist()]
     if len(values) != last - first + 1:
         raise DataError("the number of records changed while they were read; release from a table that stays as it is")
     values = [min(max(value, grid.low[0]), grid.high[0]) for value in sorted(values)]
     return window_of(values, rank, cap, channel.n, grid.low[0], grid.high[0])
+
+
+def _ranks(source: Source, table: Any, first: int, last: int) -> Any:
+    """The values of ranks first, …, last."""
+    import ibis
+
+    if source.engine in _OFFSETS:
+        return table.order_by("q0").limit(last - first + 1, offset=first - 1)
+    # Spark, for one, numbers the rows for an offset without keeping their order
+    ranked = table.mutate(rank=ibis.row_number().over(ibis.window(order_by="q0")))
+    return ranked.filter(ranked["rank"].between(first - 1, last - 1)).select("q0")
 
 
 def _check(channel: Channel, row: dict[str, Any], missing: object) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import tempfile
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from confide.published.release import Release, check_name
 from confide.release import budget as budgets
 from confide.release import registry
 from confide.release.budget import Spending
+from confide.release.workspace import workspace
 
 if TYPE_CHECKING:
     from confide.release.store import Book
@@ -176,13 +176,16 @@ def _find(book: Book, request: Request, *, fresh: bool) -> Release | None:
 
 
 def _restore(book: Book, number: int, form: str) -> Release:
-    """A stored release; the table of an `Each` release is written to a folder of its own."""
+    """A stored release; the table of an `Each` release is written to the workspace, once."""
     try:
-        folder = Path(tempfile.mkdtemp(prefix="confide-")) if '"records"' in form else Path()
+        digest = json.loads(form).get("records", {}).get("digest")
+        folder = Path() if digest is None else workspace() / digest
         release = parse(form, folder)
-    except FileError as error:
+    except (FileError, ValueError, AttributeError) as error:
         raise LedgerError("a stored release is damaged; restore the ledger from a copy") from error
     if release.records is not None:
-        book.copy_table(number, release.records.path)
+        if not release.records.path.exists():
+            folder.mkdir(exist_ok=True)
+            book.copy_table(number, release.records.path)
         release.records.check()
     return release

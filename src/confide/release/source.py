@@ -170,10 +170,10 @@ def _in_engine(
     connection: Any, table: Any, column: str | None, identity: str | None, *, ordered: bool = False, owned: bool = False
 ) -> Source:
     columns = list(table.columns)
-    if column is None:
-        if len(columns) != 1:
-            raise InvalidArgument("column", None, "must name one of several columns", "name the column to release")
-        column = columns[0]
-    if column not in columns:
-        raise InvalidArgument("column", column, "is not a column of the data", "name a column that the data has")
-    return Source(connection, table, column, identity, ordered, owned)
+    name = columns[0] if column is None and len(columns) == 1 else column
+    if name is not None and name in columns:
+        return Source(connection, table, name, identity, ordered, owned)
+    if owned:
+        connection.disconnect()
+    problem = "must name one of several columns" if column is None else "is not a column of the data"
+    raise InvalidArgument("column", column, problem, "name the column to release")

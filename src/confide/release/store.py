@@ -61,20 +61,21 @@ chunks = sa.Table(
 def open_engine(path_or_url: str | Path) -> sa.Engine:
     """An SQLAlchemy engine for a path or a URL."""
     text = str(path_or_url)
-    scheme = urlsplit(text).scheme if "://" in text else "sqlite"
+    if "://" not in text:
+        # a path is no URL: it may hold any character
+        return _sqlite(sa.URL.create("sqlite", database=text))
+    scheme = urlsplit(text).scheme
     if scheme in ("postgres", "postgresql"):
         text = "postgresql+psycopg" + text[len(scheme) :]
-    elif "://" not in text:
-        text = f"sqlite:///{text}"
     elif not scheme.startswith(("sqlite", "postgresql")):
         raise LedgerError(f"a ledger is a SQLite file or a PostgreSQL URL, not {scheme}")
-    if text.startswith("sqlite"):
-        return _sqlite(text)
+    if scheme.startswith("sqlite"):
+        return _sqlite(sa.make_url(text))
     # every transaction has its own connection, so that processes and forks share nothing
     return sa.create_engine(text, poolclass=sa.NullPool, isolation_level="READ COMMITTED")
 
 
-def _sqlite(url: str) -> sa.Engine:
+def _sqlite(url: sa.URL) -> sa.Engine:
     engine = sa.create_engine(url, poolclass=sa.NullPool, connect_args={"timeout": PATIENCE})
 
     @sa.event.listens_for(engine, "connect")

@@ -50,7 +50,7 @@ def release(
     >>> channel = cf.Channel(cf.Mean("abs(x)", bounds=(-10, 10)), cf.Laplace(cf.PureDP(1.0)), n=4)
     >>> published = release(channel, [1.5, -2.0, 3.25, 40.0])
     >>> published.integers.step
-    Fraction(1, 1048576)
+    Fraction(1, 524288)
     """
     from confide.release.aggregate import check_missing
     from confide.release.ledger import Ledger, Request
@@ -65,6 +65,8 @@ def release(
         raise InvalidArgument(
             "dataset", dataset, "must name the data set of the ledger", "give its name, as it was opened"
         )
+    if not isinstance(purpose, str) or len(purpose) > 10_000:
+        raise InvalidArgument("purpose", purpose, "is not a short text", "say what the release is for, or leave it out")
     plan = plan_of(channel)
     told: dict[str, Any] = {
         "dataset": check_name("dataset", dataset),
@@ -99,7 +101,8 @@ def _records(plan: Plan, source: Source, told: dict[str, Any]) -> Callable[[], R
     """A table of noisy records: made now, for it takes long, and never seen if the budget does not allow it."""
     from confide.release.aggregate import record_batches
     from confide.release.local import stream
+    from confide.release.workspace import workspace
 
-    folder = Path(tempfile.mkdtemp(prefix="confide-"))
+    folder = Path(tempfile.mkdtemp(dir=workspace()))
     records = stream(plan, record_batches(plan, source, told["part"], told["missing"]), folder / "records.parquet")
     return lambda: Release(plan.channel, records=records, **told)
