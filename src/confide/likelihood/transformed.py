@@ -170,9 +170,10 @@ def transformed_law(population: Population, statistic: Statistic) -> Transformed
     >>> from confide import populations
     >>> from confide.statistic import Median
     >>> with jax.enable_x64(True):
-    ...     law = transformed_law(populations.normal_variance(), Median("abs(x)", bounds=(-3, 3))) ...     levels =
-    law.tails(jnp.asarray([1.0, 3.0]), jnp.asarray([1.0])) >>> print(np.round(levels.strict.below, 4),
-    np.round(levels.weak.below, 4))       # an atom of clipped records at 3 [0.6827 0.9973] [0.6827 1.    ]
+    ...     law = transformed_law(populations.normal_variance(), Median("abs(x)", bounds=(-3, 3)))
+    ...     levels = law.tails(jnp.asarray([1.0, 3.0]), jnp.asarray([1.0]))
+    >>> print(np.round(levels.strict.below, 4), np.round(levels.weak.below, 4))  # an atom of clipped records at 3
+    [0.6827 0.9973] [0.6827 1.    ]
     """
     if population.discrete:
         raise IncompatibleError(f"the records of {population.name} are integers; use discrete_law")

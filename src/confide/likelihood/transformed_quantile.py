@@ -43,7 +43,7 @@ class Ladder(NamedTuple):
 
 
 class Survey(NamedTuple):
-    """The distribution function where the law is not smooth, at values asked for, and as a ladder that spans the law."""
+    """The distribution function where the law is not smooth, at values asked for, and as a ladder across the law."""
 
     #: at the cuts of s, the ends of the support and the breaks of the density
     kinks: Levels
