@@ -4,6 +4,9 @@ A sensitive data set, one noisy number published from it, and two questions: whi
 what does the published number say about the population?
 """
 
+import importlib
+import typing
+
 from confide import populations
 from confide.channel import Channel
 from confide.errors import (
@@ -34,22 +37,32 @@ from confide.population import Population
 from confide.privacy import GDP, ZCDP, ApproxDP, Privacy, PureDP, Unlimited, compose
 from confide.statistic import Each, Maximum, Mean, Median, Minimum, Quantile, Statistic
 
+if typing.TYPE_CHECKING:
+    from confide.published import BudgetError, DataError, FileError, Hashed, LedgerError, Release, Rows
+    from confide.releasing import Ledger, release
+
 __all__ = [
     "AccuracyError",
     "ApproxDP",
+    "BudgetError",
     "Channel",
     "ConfideError",
+    "DataError",
     "Each",
     "Exponential",
     "Expression",
     "ExpressionError",
+    "FileError",
     "GDP",
     "Gaussian",
+    "Hashed",
     "IncompatibleError",
     "Information",
     "InvalidArgument",
     "Laplace",
     "Law",
+    "Ledger",
+    "LedgerError",
     "Maximum",
     "Mean",
     "Mechanism",
@@ -65,6 +78,8 @@ __all__ = [
     "Quantile",
     "RandomizedResponse",
     "RangeError",
+    "Release",
+    "Rows",
     "SmoothCauchy",
     "SmoothLaplace",
     "Statistic",
@@ -73,6 +88,22 @@ __all__ = [
     "compose",
     "information",
     "populations",
+    "release",
 ]
 
 __version__ = "0.1.0"
+
+#: What publishes and what reads records is loaded when it is asked for: models and inference never need it.
+_LAZY = dict.fromkeys(
+    ("BudgetError", "DataError", "FileError", "Hashed", "LedgerError", "Release", "Rows"), "confide.published"
+) | dict.fromkeys(("Ledger", "release"), "confide.releasing")
+
+
+def __getattr__(name: str) -> typing.Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module 'confide' has no attribute {name!r}")
+    return getattr(importlib.import_module(_LAZY[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LAZY})

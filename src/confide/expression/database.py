@@ -5,7 +5,7 @@ written in place it would be repeated, and nested repetition grows exponentially
 precision, and handed over as the text that reads back as the same double, for an engine may read `0.1` as a decimal.
 
 Nothing that privacy rests on is decided here: an engine that rounds differently, or wrongly, is caught by the
-clamping of whole numbers that follows (`confide.release.quantise`).
+clamping of whole numbers that follows (`confide.releasing.quantise`).
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class Release:
     """A channel and the value that was published through it.
 
-    Made by `confide.release` from records, by `Release.load` from a file, or by hand for a number that somebody else
+    Made by `confide.releasing` from records, by `Release.load` from a file, or by hand for a number that somebody else
     published:
 
     >>> import confide as cf

@@ -22,9 +22,9 @@ from confide.mechanism import AdditiveLaw, ExponentialLaw, Gaussian, NoiselessLa
 from confide.mechanism.additive import AdditiveMechanism
 from confide.privacy.rounding import round_up
 from confide.published.value import lattice_step
-from confide.release.exact import below_many, bernoulli_many
-from confide.release.noise import Kind, check_scale, draw, gaussian_scale, laplace_scale
-from confide.release.quantise import Grid, grid_of
+from confide.releasing.exact import below_many, bernoulli_many
+from confide.releasing.noise import Kind, check_scale, draw, gaussian_scale, laplace_scale
+from confide.releasing.quantise import Grid, grid_of
 from confide.statistic import Each, Mean, OrderStatistic
 
 #: how much more noise than the model's a release may have; rounding ranges outward takes a thousandth of this
@@ -103,7 +103,7 @@ class Response(Plan):
 
 def plan_of(channel: Channel) -> Plan:
     """The plan of a channel; refused for what must not or cannot be released."""
-    from confide.release.ranks import Ranks, Smooth
+    from confide.releasing.ranks import Ranks, Smooth
 
     if isinstance(channel.law, NoiselessLaw):
         raise IncompatibleError(

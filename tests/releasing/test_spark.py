@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import confide as cf
-from confide.release.plan import plan_of
-from tests.release.exactly import numbers, whole_numbers
+from confide.releasing.plan import plan_of
+from tests.releasing.exactly import numbers, whole_numbers
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 VALUES = [1.5, -2.25, 3.0, 0.125, -9.5, 1e308, -1e308, 5e-324, -0.0, 1e-200]
@@ -37,7 +37,7 @@ def test_sums(expression, epsilon, spark):
 
 
 def test_missing_windows_and_each(spark):
-    from confide.release import release
+    from confide.releasing import release
 
     connection, _ = spark
     values = [*VALUES, float("nan"), None, float("inf")]

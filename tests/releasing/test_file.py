@@ -14,7 +14,7 @@ from confide.published import FileError, Hashed, Release, Rows
 from confide.published.file import parse
 from confide.published.schema import json_schema
 from confide.published.value import Integers
-from confide.release import release
+from confide.releasing import release
 
 PURE, APPROX = cf.PureDP(1.0), cf.ApproxDP(1.0, 1e-6)
 CHANNELS = [

@@ -62,8 +62,8 @@ def whole_numbers(channel, grid, x):
 
 def numbers(plan, data, column=None, table=None, part=None, missing=None):
     """The exact whole numbers that a plan gets from a source."""
-    from confide.release.aggregate import exact_numbers
-    from confide.release.source import open_source
+    from confide.releasing.aggregate import exact_numbers
+    from confide.releasing.source import open_source
 
     with open_source(data, column, table) as source:
         return exact_numbers(plan, source, part, missing)
@@ -72,8 +72,8 @@ def numbers(plan, data, column=None, table=None, part=None, missing=None):
 def engine_numbers(plan, values):
     """The whole numbers of each value, as DuckDB computes them: one row per value, one column per coordinate."""
     from confide.expression.database import staged_sql
-    from confide.release.aggregate import _records
-    from confide.release.source import open_source
+    from confide.releasing.aggregate import _records
+    from confide.releasing.source import open_source
 
     with open_source([float(value) for value in values], None, None) as source, staged_sql():
         table = _records(plan, source, None, None)

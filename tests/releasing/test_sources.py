@@ -9,9 +9,9 @@ import pytest
 
 import confide as cf
 from confide.published import DataError, Hashed, Rows
-from confide.release import release
-from confide.release.plan import plan_of
-from tests.release.exactly import numbers
+from confide.releasing import release
+from confide.releasing.plan import plan_of
+from tests.releasing.exactly import numbers
 
 X = np.asarray([1.5, -2.25, 3.0, 0.125, -9.5, 40.0])
 CHANNEL = cf.Channel(cf.Mean("x", (-10, 10)), cf.Laplace(cf.PureDP(1.0)), n=6)
@@ -205,7 +205,7 @@ def test_bad_parts(part):
 @pytest.mark.parametrize("engine", ["duckdb", "postgres"])
 def test_each_streams_and_shuffles(engine, postgres, postgres_table, monkeypatch):
     """Values far apart beside little noise: they come back, one for each record, in another order."""
-    from confide.release import local
+    from confide.releasing import local
 
     monkeypatch.setattr(local, "BUCKET", 500)
     values = np.arange(3000.0)

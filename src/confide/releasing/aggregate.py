@@ -15,10 +15,10 @@ from confide.errors import InvalidArgument
 from confide.expression.database import double, staged_sql
 from confide.published.errors import DataError
 from confide.published.part import Part, Rows
-from confide.release.plan import Plan
-from confide.release.quantise import quantised
-from confide.release.ranks import window_of
-from confide.release.source import Source
+from confide.releasing.plan import Plan
+from confide.releasing.quantise import quantised
+from confide.releasing.ranks import window_of
+from confide.releasing.source import Source
 from confide.statistic import Mean, OrderStatistic
 
 #: records of an `Each` release that are read at once

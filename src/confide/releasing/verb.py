@@ -15,9 +15,9 @@ from confide.published.value import Integers
 from confide.statistic import Each
 
 if TYPE_CHECKING:
-    from confide.release.ledger import Ledger
-    from confide.release.plan import Plan
-    from confide.release.source import Source
+    from confide.releasing.ledger import Ledger
+    from confide.releasing.plan import Plan
+    from confide.releasing.source import Source
 
 
 def release(
@@ -52,10 +52,10 @@ def release(
     >>> published.integers.step
     Fraction(1, 524288)
     """
-    from confide.release.aggregate import check_missing
-    from confide.release.ledger import Ledger, Request
-    from confide.release.plan import plan_of
-    from confide.release.source import open_source
+    from confide.releasing.aggregate import check_missing
+    from confide.releasing.ledger import Ledger, Request
+    from confide.releasing.plan import plan_of
+    from confide.releasing.source import open_source
 
     if not isinstance(channel, Channel):
         raise InvalidArgument("channel", channel, "is not a channel", "use Channel(statistic, mechanism, n)")
@@ -91,7 +91,7 @@ def release(
 
 def _numbers(plan: Plan, source: Source, told: dict[str, Any]) -> Callable[[], Release]:
     """The exact numbers now; their noise when it is certain that the budget allows it."""
-    from confide.release.aggregate import exact_numbers
+    from confide.releasing.aggregate import exact_numbers
 
     exact = exact_numbers(plan, source, told["part"], told["missing"])
     return lambda: Release(plan.channel, integers=Integers(plan.publish(exact), plan.step), **told)
@@ -99,9 +99,9 @@ def _numbers(plan: Plan, source: Source, told: dict[str, Any]) -> Callable[[], R
 
 def _records(plan: Plan, source: Source, told: dict[str, Any]) -> Callable[[], Release]:
     """A table of noisy records: made now, for it takes long, and never seen if the budget does not allow it."""
-    from confide.release.aggregate import record_batches
-    from confide.release.local import stream
-    from confide.release.workspace import workspace
+    from confide.releasing.aggregate import record_batches
+    from confide.releasing.local import stream
+    from confide.releasing.workspace import workspace
 
     folder = Path(tempfile.mkdtemp(dir=workspace()))
     records = stream(plan, record_batches(plan, source, told["part"], told["missing"]), folder / "records.parquet")

@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 
 import confide as cf
-from confide.release import plan as plans
-from confide.release import quantise, ranks
-from confide.release.plan import lattice_divisor, plan_of, squared_sensitivity
-from tests.release.exactly import (
+from confide.releasing import plan as plans
+from confide.releasing import quantise, ranks
+from confide.releasing.plan import lattice_divisor, plan_of, squared_sensitivity
+from tests.releasing.exactly import (
     engine_numbers,
     hockey_stick,
     log_gaussian,

@@ -18,13 +18,13 @@ from confide.published.errors import BudgetError, FileError, LedgerError
 from confide.published.file import parse
 from confide.published.part import Part
 from confide.published.release import Release, check_name
-from confide.release import budget as budgets
-from confide.release import registry
-from confide.release.budget import Spending
-from confide.release.workspace import workspace
+from confide.releasing import budget as budgets
+from confide.releasing import registry
+from confide.releasing.budget import Spending
+from confide.releasing.workspace import workspace
 
 if TYPE_CHECKING:
-    from confide.release.store import Book
+    from confide.releasing.store import Book
 
 _TABLE = "records.parquet"
 
@@ -55,7 +55,7 @@ class Ledger:
     in one transaction. Nothing is ever deleted.
 
     >>> import confide as cf, tempfile, pathlib
-    >>> from confide.release import release
+    >>> from confide.releasing import release
     >>> book = Ledger(pathlib.Path(tempfile.mkdtemp()) / "budget.db")
     >>> book.open("people-2026", budget=cf.PureDP(1.0))
     >>> channel = cf.Channel(cf.Mean("x", bounds=(0, 1)), cf.Laplace(cf.PureDP(0.25)), n=3)
@@ -67,7 +67,7 @@ class Ledger:
     """
 
     def __init__(self, path_or_url: str | Path) -> None:
-        from confide.release.store import Store
+        from confide.releasing.store import Store
 
         if not isinstance(path_or_url, str | Path) or not str(path_or_url):
             raise InvalidArgument("path_or_url", path_or_url, "is no place", "give a path or a PostgreSQL URL")

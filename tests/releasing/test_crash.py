@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 import confide as cf
-from confide.release.ledger import Ledger
+from confide.releasing.ledger import Ledger
 
 EPSILON = 0.125
 PRELOAD = [
-    "confide.release.ledger",
-    "confide.release.store",
-    "confide.release.plan",
-    "confide.release.aggregate",
+    "confide.releasing.ledger",
+    "confide.releasing.store",
+    "confide.releasing.plan",
+    "confide.releasing.aggregate",
     "confide.published.schema",
     "ibis.backends.duckdb",
     "opendp.prelude",
@@ -27,7 +27,7 @@ PRELOAD = [
 
 def work(place, told, stop, ready):
     """Release without end; note each release outside of the ledger once it was returned."""
-    from confide.release import release
+    from confide.releasing import release
 
     book = Ledger(place)
     channel = cf.Channel(cf.Mean("x", (0, 1)), cf.Laplace(cf.PureDP(EPSILON)), n=4)

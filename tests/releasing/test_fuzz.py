@@ -11,7 +11,7 @@ import confide as cf
 from confide.expression.parse import parse as parse_expression
 from confide.published import FileError
 from confide.published.file import parse
-from tests.release.test_file import CHANNELS, valid
+from tests.releasing.test_file import CHANNELS, valid
 
 SNIPPETS = [
     "x", "abs(", ")", "**", "[", "]", "1e999", "NaN", "-Infinity", "null", "true", "\\u0000", "💥",

@@ -18,8 +18,8 @@ import numpy as np
 
 from confide.published.errors import DataError
 from confide.published.records import COUNT, VALUE, Records, digest_of, values_of
-from confide.release.exact import below_many, permutation
-from confide.release.plan import Plan
+from confide.releasing.exact import below_many, permutation
+from confide.releasing.plan import Plan
 
 #: records that are permuted in memory at once
 BUCKET = 2**20

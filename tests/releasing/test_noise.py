@@ -8,9 +8,9 @@ import pytest
 from scipy import stats
 
 import confide as cf
-from confide.release import exact, plan, ranks
-from confide.release.noise import draw, gaussian_scale, laplace_scale
-from tests.release.exactly import log_gaussian, log_laplace, log_rounded_cauchy, log_rounded_laplace
+from confide.releasing import exact, plan, ranks
+from confide.releasing.noise import draw, gaussian_scale, laplace_scale
+from tests.releasing.exactly import log_gaussian, log_laplace, log_rounded_cauchy, log_rounded_laplace
 
 ALPHA = 1e-6
 
@@ -173,7 +173,7 @@ def test_no_seeded_generator_reaches_a_release(monkeypatch):
 
     import jax
 
-    from confide.release import release
+    from confide.releasing import release
 
     release(cf.Channel(cf.Each("x", (0, 1)), cf.Laplace(cf.PureDP(1.0)), n=1), [0.5])  # imports what it needs
 
@@ -223,7 +223,7 @@ def test_no_seeded_generator_reaches_a_release(monkeypatch):
 def test_no_seeded_generator_is_named_in_the_release_package():
     from pathlib import Path
 
-    import confide.release.exact as inside
+    import confide.releasing.exact as inside
 
     for path in Path(inside.__file__).parent.glob("*.py"):
         text = path.read_text()

@@ -12,9 +12,9 @@ import pytest
 
 import confide as cf
 from confide.published import BudgetError, Hashed, LedgerError, Rows
-from confide.release import release
-from confide.release.budget import Spending, left, refusal, spent
-from confide.release.ledger import Ledger
+from confide.releasing import release
+from confide.releasing.budget import Spending, left, refusal, spent
+from confide.releasing.ledger import Ledger
 
 X = [0.1, 0.4, 0.35, 0.8]
 
@@ -88,7 +88,7 @@ def test_a_refused_release_reads_nothing_and_spends_nothing(book):
 
 
 def test_an_interrupted_release_spends_nothing(book, monkeypatch):
-    from confide.release import plan
+    from confide.releasing import plan
 
     book.open("people", budget=cf.PureDP(1.0))
 
@@ -214,7 +214,7 @@ def test_damaged_foreign_and_unwritable_ledgers(tmp_path):
 
 
 def test_a_locked_ledger_is_waited_for_and_then_refused(tmp_path, monkeypatch):
-    from confide.release import store
+    from confide.releasing import store
 
     monkeypatch.setattr(store, "PATIENCE", 0.2)
     book = Ledger(tmp_path / "budget.db")
@@ -266,8 +266,8 @@ WORKER = textwrap.dedent(
     import json, sys
     import confide as cf
     from confide.published import BudgetError
-    from confide.release import release
-    from confide.release.ledger import Ledger
+    from confide.releasing import release
+    from confide.releasing.ledger import Ledger
     place, name, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
     book = Ledger(place)
     channel = cf.Channel(cf.Mean("x", (0, 1)), cf.Laplace(cf.PureDP(0.125)), n=4)

@@ -18,7 +18,7 @@ RELEASE = """
 import resource, sys, time
 import duckdb
 import confide as cf
-from confide.release import release
+from confide.releasing import release
 path, n = sys.argv[1], int(sys.argv[2])
 channel = cf.Channel(cf.Mean("abs(x)", (-10, 10)), cf.Laplace(cf.PureDP(1.0)), n=n)
 release(cf.Channel(cf.Mean("x", (0, 1)), cf.Laplace(cf.PureDP(1.0)), n=1), [0.5])   # imports
@@ -66,7 +66,7 @@ def test_each_does_not_hold_the_records(tmp_path):
     import numpy as np
 
     import confide as cf
-    from confide.release import release
+    from confide.releasing import release
 
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     n = 200_000

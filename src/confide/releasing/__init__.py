@@ -1,5 +1,6 @@
 """Releasing for real: the only package that reads records. Nothing that models, chooses or infers may import it."""
 
-from confide.release.verb import release
+from confide.releasing.ledger import Ledger
+from confide.releasing.verb import release
 
-__all__ = ["release"]
+__all__ = ["Ledger", "release"]

@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import confide as cf
-from confide.release.plan import plan_of
-from tests.release.exactly import numbers, whole_numbers
+from confide.releasing.plan import plan_of
+from tests.releasing.exactly import numbers, whole_numbers
 
 #: expressions that doubles compute without rounding on multiples of 1/8 up to 16
 EXACT = ["x", "abs(x)", "x**2", "(x > 2) + (x <= -1)", "clip(clip(x, -3, 3)*2, -4, 5)", "where(x < 0, -x, x*x/4)",
