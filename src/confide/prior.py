@@ -1,0 +1,177 @@
+"""The prior: what is believed about θ before the release, one numpyro distribution per parameter.
+
+A prior must be proper. The likelihood of a noisy number tends to a positive constant at the edge of many parameter
+spaces (as a variance tends to 0, the noise alone explains the number), so that a flat prior there has no posterior at
+all, and a chain then measures only how long it ran.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpyro.distributions as dist
+from jaxtyping import Array, Float
+from numpyro.distributions import biject_to
+
+from confide.errors import InvalidArgument
+from confide.population import Population
+
+_REMEDY = 'give one proper numpyro distribution per parameter, such as {"variance": dist.InverseGamma(2.0, 2.0)}'
+#: draws by which the support of a prior is compared with the parameter space
+_PROBES = 256
+
+
+class Prior(eqx.Module):
+    """A proper prior of a population's parameters, and the coordinates that free them of its support.
+
+    θ has the population's order on its last axis. The free coordinates are real numbers, mapped onto the support of the
+    prior (which may be narrower than the parameter space); a simplex has one fewer of them than entries.
+
+    >>> import numpyro.distributions as dist
+    >>> from confide import populations
+    >>> prior = Prior.of(populations.normal_variance(), {"variance": dist.Uniform(0.01, 60.0)})
+    >>> prior
+    Prior(variance ~ Uniform)
+    """
+
+    parts: tuple[Any, ...]
+    names: tuple[str, ...] = eqx.field(static=True)
+    sizes: tuple[int, ...] = eqx.field(static=True)
+
+    @classmethod
+    def of(cls, population: Population, given: Any) -> Prior:
+        """A checked prior from a mapping of names to distributions; one distribution will do for one parameter."""
+        if isinstance(given, Prior):
+            if given.names != population.names:
+                raise InvalidArgument("prior", given, f"is not a prior of {', '.join(population.names)}", _REMEDY)
+            return given
+        if isinstance(given, dist.Distribution) and len(population.names) == 1:
+            given = {population.names[0]: given}
+        if not isinstance(given, Mapping):
+            raise InvalidArgument("prior", given, "does not name the parameters", _REMEDY)
+        for name in given:
+            if name not in population.names:
+                raise InvalidArgument(
+                    "prior", name, "is not a parameter of the population", f"name {', '.join(population.names)}"
+                )
+        if missing := [name for name in population.names if name not in given]:
+            raise InvalidArgument("prior", sorted(given), f"leaves out {', '.join(missing)}", _REMEDY)
+        with jax.enable_x64(True):
+            parts = tuple(_checked(part, given[part.name]) for part in population.space)
+        return cls(parts, population.names, tuple(part.size for part in population.space))
+
+    @property
+    def dimension(self) -> int:
+        """The length of θ."""
+        return sum(self.sizes)
+
+    @property
+    def free_dimension(self) -> int:
+        """The number of free coordinates."""
+        return sum(self._free_sizes)
+
+    @property
+    def _free_sizes(self) -> tuple[int, ...]:
+        return tuple(
+            biject_to(part.support).inverse_shape((size,))[0] if part.event_dim else 1
+            for part, size in zip(self.parts, self.sizes, strict=True)
+        )
+
+    def _split(self, theta: Float[Array, "... d"], sizes: tuple[int, ...]) -> list[Any]:
+        """θ by parameter: scalars lose their axis, vectors keep it."""
+        pieces = jnp.split(jnp.asarray(theta), np.cumsum(sizes)[:-1].tolist(), axis=-1)
+        return [
+            piece if part.event_dim else piece[..., 0] for part, piece in zip(self.parts, pieces, strict=True)
+        ]
+
+    def _join(self, pieces: list[Any]) -> Float[Array, "... d"]:
+        return jnp.concatenate(
+            [piece if part.event_dim else piece[..., None] for part, piece in zip(self.parts, pieces, strict=True)],
+            axis=-1,
+        )
+
+    def log_prob(self, theta: Float[Array, "... d"]) -> Float[Array, "..."]:
+        """log η(θ), −∞ outside the support."""
+        total = jnp.zeros(jnp.shape(theta)[:-1])
+        for part, piece in zip(self.parts, self._split(theta, self.sizes), strict=True):
+            inside = part.support(piece)
+            # a point of the support stands in outside it, so that no NaN reaches a derivative
+            safe = jnp.where(inside[..., None] if part.event_dim else inside, piece, part.support.feasible_like(piece))
+            total = total + jnp.where(inside, part.log_prob(safe), -jnp.inf)
+        return total
+
+    def sample(self, key: jax.Array, shape: tuple[int, ...] = ()) -> Float[Array, "... d"]:
+        """Independent draws of θ, of shape `shape` + (d,)."""
+        keys = jax.random.split(key, len(self.parts))
+        return self._join([part.sample(key, shape) for part, key in zip(self.parts, keys, strict=True)])
+
+    def constrain(self, free: Float[Array, "... k"]) -> Float[Array, "... d"]:
+        """θ from free coordinates."""
+        pieces = self._split(free, self._free_sizes)
+        return self._join([biject_to(part.support)(piece) for part, piece in zip(self.parts, pieces, strict=True)])
+
+    def unconstrain(self, theta: Float[Array, "... d"]) -> Float[Array, "... k"]:
+        """The inverse of `constrain`."""
+        pieces = self._split(theta, self.sizes)
+        return self._join([biject_to(part.support).inv(piece) for part, piece in zip(self.parts, pieces, strict=True)])
+
+    def log_jacobian(self, free: Float[Array, "... k"]) -> Float[Array, "..."]:
+        """log |∂θ/∂free|: what the density of the free coordinates gains on that of θ."""
+        total = jnp.zeros(jnp.shape(free)[:-1])
+        for part, piece in zip(self.parts, self._split(free, self._free_sizes), strict=True):
+            transform = biject_to(part.support)
+            total = total + transform.log_abs_det_jacobian(piece, transform(piece))
+        return total
+
+    def log_prob_free(self, free: Float[Array, "... k"]) -> Float[Array, "..."]:
+        """The log density of the free coordinates."""
+        return self.log_prob(self.constrain(free)) + self.log_jacobian(free)
+
+    def by_name(self, theta: Any) -> dict[str, Any]:
+        """θ (…, d) as a dictionary of its parameters."""
+        ends = np.cumsum(self.sizes)
+        return {
+            name: theta[..., end - size : end] if part.event_dim else theta[..., end - 1]
+            for name, part, size, end in zip(self.names, self.parts, self.sizes, ends, strict=True)
+        }
+
+    def __repr__(self) -> str:
+        listed = zip(self.names, self.parts, strict=True)
+        return f"Prior({', '.join(f'{name} ~ {type(part).__name__}' for name, part in listed)})"
+
+
+def _checked(parameter: Any, given: object) -> Any:
+    """A proper distribution over one parameter, in double precision."""
+    argument = f"prior[{parameter.name!r}]"
+    if not isinstance(given, dist.Distribution):
+        raise InvalidArgument(argument, given, "is not a numpyro distribution", _REMEDY)
+    improper = (dist.ImproperUniform, dist.Unit, dist.Delta)
+    if isinstance(given, improper) or given.is_discrete:
+        raise InvalidArgument(argument, type(given).__name__, "is not a proper prior with a density", _REMEDY)
+    if given.batch_shape != () or given.event_shape != ((parameter.size,) if parameter.vector else ()):
+        wanted = f"a vector of {parameter.size}" if parameter.vector else "one number"
+        raise InvalidArgument(argument, type(given).__name__, f"is not a distribution over {wanted}", _REMEDY)
+    exact = jax.tree.map(_double, given)
+    probes = np.asarray(exact.sample(jax.random.key(0), (_PROBES,)))
+    density = np.asarray(exact.log_prob(probes))
+    if not np.all(np.isfinite(probes)) or np.any(np.isnan(density)):
+        problem = "has parameters outside their space"
+        raise InvalidArgument(argument, type(given).__name__, problem, _REMEDY)
+    if not np.all(np.asarray(parameter.constraint(probes))):
+        problem = f"gives mass to values that are not {parameter.constraint}"
+        remedy = "use a distribution on the parameter's own space; truncate it, or choose another"
+        raise InvalidArgument(argument, type(given).__name__, problem, remedy)
+    return exact
+
+
+def _double(leaf: Any) -> Any:
+    """A number in double precision; one that JAX already rounded to single is read as the decimal that it prints as."""
+    array = np.asarray(leaf)
+    if array.dtype == np.float32:
+        return jnp.asarray(np.vectorize(lambda number: float(str(number)))(array).astype(np.float64))
+    return jnp.asarray(array.astype(np.float64)) if np.issubdtype(array.dtype, np.floating) else leaf
