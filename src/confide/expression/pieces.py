@@ -100,6 +100,10 @@ def _switches(node: Tree) -> list[Tree]:
             return []
 
 
+def _value(tree: Tree, x: float) -> float:
+    return float(evaluate(tree, np.float64(x)))
+
+
 def _roots(tree: Tree, low: float, high: float) -> list[float]:
     """Isolated roots of a smooth expression inside (low, high)."""
 
@@ -109,11 +113,13 @@ def _roots(tree: Tree, low: float, high: float) -> list[float]:
 
     roots = []
     for a, b, settled in _bisect(low, high, settle, (high - low) * _RESOLUTION):
-        ends = float(evaluate(tree, np.float64(a))), float(evaluate(tree, np.float64(b)))
+        ends = _value(tree, a), _value(tree, b)
         if not settled:
             roots.append(0.5 * (a + b))  # a root that only touches zero, to within the resolution
         elif ends[0] * ends[1] < 0:
-            roots.append(brentq(lambda x: float(evaluate(tree, np.float64(x))), a, b, xtol=1e-300, rtol=1e-15))
+            # a root at zero has no relative precision: halving from 1 to 1e-300 takes a thousand steps
+            value = partial(_value, tree)
+            roots.append(brentq(value, a, b, xtol=1e-300, rtol=1e-15, maxiter=5000))
         else:
             roots += [end for end, value in zip((a, b), ends, strict=True) if value == 0 and low < end < high]
     return [root for root in roots if low < root < high]
