@@ -99,7 +99,7 @@ class Panels(NamedTuple):
         """Where a level lies in the panel of a given index, as the t in (0, 1) of its graded nodes."""
         width = self.right[index] - self.left[index]
         share = jnp.clip((level - self.left[index]) / jnp.where(width > 0, width, 1.0), 0.0, 1.0)
-        inner = jnp.clip(share, 1e-30, 1 - 1e-16)  # roots are steep at the ends
+        inner = jnp.clip(share, 1e-14, 1 - 1e-14)  # roots have no derivative at the ends
         both = 0.5 - jnp.sin(jnp.arcsin(1 - 2 * inner) / 3)
         ways = jnp.stack([share, 1 - jnp.sqrt(1 - inner), jnp.sqrt(inner), both])
         return jnp.take_along_axis(ways, self.kind[index][None], axis=0)[0]
