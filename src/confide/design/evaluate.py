@@ -1,0 +1,91 @@
+"""The information of several models at the same points, and their scores by every criterion."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from confide.design.criteria import CRITERIA, Criterion, directions, inverse
+from confide.design.points import Points
+from confide.errors import AccuracyError, IncompatibleError
+from confide.information import Information, information
+from confide.mechanism import Noiseless
+from confide.model import Model
+from confide.statistic import Mean
+
+Floats = NDArray[np.float64]
+
+#: standard errors by which one estimate must exceed another to be called larger
+SHOWN = 3.0
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """A model, its information at the points, and what follows from it."""
+
+    model: Model
+    points: Points
+    information: Information
+
+    @property
+    def matrices(self) -> Floats:
+        """F (M, k, k) in the directions that θ can move in."""
+        basis = directions(self.model.population)
+        return np.asarray(np.einsum("ia,mij,jb->mab", basis, self.information.matrix, basis))
+
+    @property
+    def errors(self) -> Floats:
+        """Standard errors of `matrices`, never too small."""
+        basis = np.abs(directions(self.model.population))
+        return np.asarray(np.einsum("ia,mij,jb->mab", basis, self.information.standard_error, basis))
+
+    def score(self, criterion: Criterion) -> tuple[float, float]:
+        """The score over all points, and its standard error."""
+        return criterion.total(self.matrices, self.points), criterion.error(self.matrices, self.errors, self.points)
+
+    def scores(self) -> dict[str, float]:
+        """All scores by name."""
+        return {name: self.score(criterion)[0] for name, criterion in CRITERIA.items()}
+
+    def each(self, criterion: Criterion) -> tuple[Floats, Floats]:
+        """The score at each θ by itself, with errors."""
+        spread = np.sqrt(np.sum((criterion.slope(self.matrices) * self.errors) ** 2, axis=(-2, -1)))
+        return criterion.score(self.matrices), np.where(np.isfinite(spread), spread, 0.0)
+
+    def deviations(self) -> Floats:
+        """The posterior standard deviation to expect of each parameter, in its own units: (d,)."""
+        basis = directions(self.model.population)
+        covariance = inverse(self.matrices)
+        with np.errstate(invalid="ignore"):
+            variances = np.einsum("ia,mab,ib->mi", basis, covariance, basis)
+        variances = np.where(np.isnan(variances), np.inf, variances)
+        return np.sqrt([self.points.average(column) for column in variances.T])
+
+    @property
+    def efficiency(self) -> float:
+        """The mean share of the records' own information; NaN where that is undefined."""
+        share = self.information.efficiency
+        return float("nan") if share is None else float(np.ravel(share) @ self.points.weights)
+
+
+def evaluate(model: Model, points: Points, method: str, key: Any) -> Evaluation:
+    """The model's information at the points: exact where `auto` finds a way, and said so where it does not."""
+    return Evaluation(model, points, _informed(model, points.thetas, method, key))
+
+
+def _informed(model: Model, thetas: Floats, method: str, key: Any) -> Information:
+    if method != "auto":
+        return information(model, thetas, method=method, key=key)
+    approximate = isinstance(model.channel.statistic, Mean)
+    # a noiseless mean has no exact route of its own
+    if approximate and isinstance(model.channel.mechanism, Noiseless):
+        return information(model, thetas, method="normal")
+    try:
+        return information(model, thetas, key=key)
+    except (AccuracyError, IncompatibleError):
+        if not approximate:
+            raise
+        return information(model, thetas, method="normal")

@@ -1,0 +1,97 @@
+"""What the paper draws: information against θ, against the privacy level and against n, on a log scale."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from confide._precision import float64
+from confide.channel import Channel
+from confide.design.currency import _PARAMETERS
+from confide.design.evaluate import evaluate
+from confide.design.points import Points
+from confide.errors import IncompatibleError, InvalidArgument
+from confide.model import Model
+from confide.privacy import ApproxDP, Privacy
+
+if TYPE_CHECKING:
+    from confide.design.comparison import Comparison
+
+
+@float64
+def plot(comparison: Comparison, ax: Any, against: str, values: Any, theta: Any) -> Any:
+    """Draw, and return the axes."""
+    import matplotlib.pyplot as plt
+
+    if against not in ("theta", "privacy", "n"):
+        raise InvalidArgument("against", against, "cannot be drawn against", "use 'theta', 'privacy' or 'n'")
+    if ax is None:
+        _, ax = plt.subplots(layout="constrained")
+    if against == "theta":
+        _against_theta(comparison, ax)
+    else:
+        _against_other(comparison, ax, against, values, theta)
+    ax.set_yscale("log")
+    ax.set_ylabel("Fisher information" if comparison.points.thetas.shape[1] == 1 else "trace of F")
+    ax.legend()
+    return ax
+
+
+def _against_theta(comparison: Comparison, ax: Any) -> None:
+    thetas = comparison.points.thetas
+    if thetas.shape[1] > 1:
+        raise IncompatibleError("theta has several parameters; draw the information against 'privacy' or 'n' instead")
+    order = np.argsort(thetas[:, 0])
+    for name, each in comparison.evaluations.items():
+        _line(ax, thetas[order, 0], each.matrices[order, 0, 0], each.errors[order, 0, 0], name)
+    ax.set_xlabel(next(iter(comparison.evaluations.values())).model.population.names[0])
+
+
+def _against_other(comparison: Comparison, ax: Any, against: str, values: Any, theta: Any) -> None:
+    numbers = np.asarray([] if values is None else values, dtype=float).ravel()
+    if numbers.size == 0:
+        raise InvalidArgument("values", values, "names nothing to draw against", f"give the values of {against}")
+    population = next(iter(comparison.evaluations.values())).model.population
+    given = comparison.points.thetas[len(comparison.points.thetas) // 2] if theta is None else theta
+    at = Points(np.asarray(population.theta(given)).reshape(1, -1), np.ones(1))
+    label = "n"
+    for name, each in comparison.evaluations.items():
+        channel = each.model.channel
+        found, errors = [], []
+        for number in numbers:
+            if against == "n":
+                changed = Channel(channel.statistic, channel.mechanism, int(number))
+            else:
+                changed, label = with_privacy(channel, float(number)), _unit(channel)
+            result = evaluate(Model(population, changed), at, "auto", 0)
+            found.append(np.trace(result.matrices[0]))
+            errors.append(np.sqrt(np.sum(np.diagonal(result.errors[0]) ** 2)))
+        _line(ax, numbers, np.asarray(found), np.asarray(errors), name)
+    ax.set_xlabel(label)
+
+
+def _line(ax: Any, x: Any, y: Any, error: Any, name: str) -> None:
+    (line,) = ax.plot(x, y, label=name)
+    if np.any(error > 0):
+        low = np.maximum(y - 2 * error, np.min(y[y > 0]) * 1e-3)
+        ax.fill_between(x, low, y + 2 * error, color=line.get_color(), alpha=0.2, linewidth=0)
+
+
+def _unit(channel: Channel) -> str:
+    return "epsilon" if isinstance(channel.guarantee, ApproxDP) else _PARAMETERS[type(channel.guarantee)]  # type: ignore[index]
+
+
+def with_privacy(channel: Channel, level: float | Privacy) -> Channel:
+    """The same statistic and mechanism at another guarantee: a level of the same kind, or a guarantee."""
+    mechanism: Any = channel.mechanism
+    if mechanism.privacy is None or not dataclasses.is_dataclass(mechanism):
+        raise IncompatibleError(f"{mechanism!r} has no guarantee to change; give it one instead of a scale")
+    if isinstance(level, Privacy):
+        privacy = level
+    elif isinstance(mechanism.privacy, ApproxDP):
+        privacy = ApproxDP(level, mechanism.privacy.delta)
+    else:
+        privacy = type(mechanism.privacy)(level)
+    return Channel(channel.statistic, dataclasses.replace(mechanism, privacy=privacy), channel.n)

@@ -1,0 +1,153 @@
+"""Where in the parameter space channels are compared: a grid of θ, or a rule that averages over a prior.
+
+For one parameter the rule is Gauss–Legendre in the prior's own probability: two panels for the middle four fifths, and
+in each tail one panel per factor of ten, in the logarithm of the tail probability. The contributions of successive
+tail panels tell whether an average exists: those of an integrand that grows like (tail probability)^−a change by
+10^(a−1) from panel to panel, so an average diverges where they do not fall. Where they fall, what lies beyond the last
+panel is a geometric series. Several parameters are averaged over a scrambled Halton sequence.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import NDArray
+from numpyro.distributions import biject_to
+from scipy.stats import qmc
+
+from confide.errors import InvalidArgument
+from confide.population import Population
+from confide.prior import Prior
+
+Floats = NDArray[np.float64]
+
+_DECADES = 5
+_BODY, _TAIL = np.polynomial.legendre.leggauss(5), np.polynomial.legendre.leggauss(3)
+#: successive tail panels that fall by less than this are taken for a divergent integral
+_FALL = 0.93
+_SEQUENCE = 256
+#: the prior's distribution function is tabulated at quartile + interquartile range · sinh(t)
+_SINH = np.linspace(-17.0, 17.0, 4001)
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """θ (M, d) and weights that sum to one; `tails` lists the tail panels from the inside out, if θ averages a prior."""
+
+    thetas: Floats
+    weights: Floats
+    prior: bool = False
+    tails: tuple[tuple[NDArray[np.intp], ...], ...] = field(default=(), repr=False)
+
+    def average(self, values: Floats) -> float:
+        """The weighted mean over the last axis, extended into the tails; inf (or −inf) where it does not exist."""
+        if not np.all(np.isfinite(values)):
+            return float(np.sum(values * self.weights)) if np.all(values >= 0) else float("nan")
+        total = float(values @ self.weights)
+        for panels in self.tails:
+            parts = [float(values[panel] @ self.weights[panel]) for panel in panels]
+            beyond = _beyond(parts, total)
+            if np.isinf(beyond):
+                return beyond
+            total += beyond
+        return _heavy(values, total) if self.prior and not self.tails else total
+
+
+def _beyond(parts: list[float], total: float) -> float:
+    """What lies beyond the last of a sequence of tail panels: a geometric series, or ±inf."""
+    *_, before, last = parts
+    if abs(last) <= 1e-12 * abs(total) or before == 0:
+        return 0.0
+    ratio = last / before
+    if ratio >= _FALL:
+        return float(np.copysign(np.inf, last))
+    return last * ratio / (1 - ratio) if ratio > 0 else 0.0
+
+
+def _heavy(values: Floats, total: float) -> float:
+    """inf where Hill's estimate from the largest values says that their law has no mean."""
+    top = np.sort(np.abs(values))[-max(8, values.size // 16) :]
+    if top[0] <= 0:
+        return total
+    index = 1.0 / max(float(np.mean(np.log(top / top[0]))), 1e-12)
+    return float(np.copysign(np.inf, total)) if index < 1.0 / (1.0 + np.log10(_FALL)) else total
+
+
+def points(population: Population, theta: Any, prior: Any) -> Points:
+    """The points from what a verb was given: exactly one of a θ (or a grid of them) and a prior."""
+    if (theta is None) == (prior is None):
+        both = "is given beside a prior" if theta is not None else "is missing, and so is a prior"
+        raise InvalidArgument("theta", theta, both, "give either theta= (one, or a grid) or prior=")
+    if prior is not None:
+        return prior_points(Prior.of(population, prior))
+    grid = np.asarray(population.theta(theta)).reshape(-1, population.dimension)
+    if len(grid) == 0:
+        raise InvalidArgument("theta", theta, "is empty", "give at least one value of theta")
+    return Points(grid, np.full(len(grid), 1.0 / len(grid)))
+
+
+def prior_points(prior: Prior) -> Points:
+    """A rule that averages over the prior."""
+    with jax.enable_x64(True):
+        if prior.dimension == 1:
+            levels, weights, tails = _levels()
+            return Points(quantiles(prior.parts[0], levels)[:, None], weights, True, tails)
+        columns = []
+        scalars = [part for part in prior.parts if not part.event_dim]
+        cube = qmc.Halton(max(len(scalars), 1), rng=0).random(_SEQUENCE)
+        for key, part in enumerate(prior.parts):
+            if part.event_dim:
+                columns.append(np.asarray(part.sample(jax.random.key(key), (_SEQUENCE,))))
+            else:
+                columns.append(quantiles(part, cube[:, scalars.index(part)])[:, None])
+    return Points(np.concatenate(columns, axis=1), np.full(_SEQUENCE, 1.0 / _SEQUENCE), True)
+
+
+def _levels() -> tuple[Floats, Floats, tuple[tuple[NDArray[np.intp], ...], ...]]:
+    """Probabilities, their weights, and which of them lie in which tail panel."""
+    nodes, weights = _BODY
+    body = np.concatenate([0.3 + 0.2 * nodes, 0.7 + 0.2 * nodes])
+    mass = np.concatenate([0.2 * weights, 0.2 * weights])
+    nodes, weights = _TAIL
+    decades = np.arange(1, _DECADES + 1)[:, None]
+    logs = np.log(10.0) * (-decades + 0.5 * (nodes - 1.0))
+    tail, tail_mass = np.exp(logs), 0.5 * np.log(10.0) * weights * np.exp(logs)
+    size = tail.shape[1]
+    low = tuple(np.arange(size) + k * size for k in range(_DECADES))
+    high = tuple(panel + tail.size + body.size for panel in low)
+    levels = np.concatenate([tail.ravel(), body, 1.0 - tail.ravel()])
+    masses = np.concatenate([tail_mass.ravel(), mass, tail_mass.ravel()])
+    return levels, masses / masses.sum(), (low, high)
+
+
+def quantiles(part: Any, levels: Floats) -> Floats:
+    """Quantiles of a scalar distribution, from its density in free coordinates: numpyro lacks many of them."""
+    transform = biject_to(part.support)
+    draws = np.asarray(transform.inv(part.sample(jax.random.key(0), (4096,))))
+    low, middle, high = np.quantile(draws, [0.25, 0.5, 0.75])
+    free = middle + max(high - low, 1e-12) * np.sinh(_SINH)
+    value = transform(jnp.asarray(free))
+    log_density = np.asarray(part.log_prob(value) + transform.log_abs_det_jacobian(jnp.asarray(free), value))
+    usable = np.isfinite(np.asarray(value)) & np.isfinite(log_density)
+    density = np.where(usable, np.exp(np.where(usable, log_density, 0.0)), 0.0) * np.cosh(_SINH)
+    steps = 0.5 * (density[1:] + density[:-1])
+    below = np.concatenate([[0.0], np.cumsum(steps)])
+    above = np.concatenate([np.cumsum(steps[::-1])[::-1], [0.0]])
+    total = below[-1]
+    at = np.where(
+        levels < 0.5,
+        np.interp(np.log(levels), *_increasing(np.log(np.maximum(below / total, 1e-300)))),
+        -np.interp(np.log1p(-levels), *_increasing(np.log(np.maximum(above[::-1] / total, 1e-300)))),
+    )
+    found = transform(jnp.asarray(middle + max(high - low, 1e-12) * np.sinh(at)))
+    return np.asarray(found, dtype=np.float64)
+
+
+def _increasing(logs: Floats) -> tuple[Floats, Floats]:
+    """A strictly increasing part of a table of log probabilities, against t."""
+    keep = np.concatenate([[True], np.diff(logs) > 0])
+    return logs[keep], _SINH[keep]
