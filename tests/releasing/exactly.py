@@ -65,7 +65,7 @@ def numbers(plan, data, column=None, table=None, part=None, missing=None):
     from confide.releasing.aggregate import exact_numbers
     from confide.releasing.source import open_source
 
-    with open_source(data, column, table) as source:
+    with open_source(data, column, table, getattr(part, "column", None)) as source:
         return exact_numbers(plan, source, part, missing)
 
 

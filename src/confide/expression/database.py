@@ -202,14 +202,15 @@ class PostgresReader(DatabaseReader):
         return self._guarded(p, q, lambda u, v: u * v, lambda size: size <= double(1.0))
 
     def divide(self, a: Operand, b: Operand) -> Operand:
-        """0 where the numerator is tiny and the divisor at least 1."""
+        """0 where the numerator is tiny and the divisor at least 1, or the divisor huge and the numerator below 1."""
         if isinstance(a, float) and isinstance(b, float):
             return float(np.float64(a) / np.float64(b))
         p, q = self.stage(a), self.stage(b)
 
         def formula(t: Any) -> Any:
             u, v = column_of(t, p), column_of(t, q)
-            vanishes = (u.abs() < double(self._TINY)) & (v.abs() >= double(1.0))
+            one, tiny, huge = double(1.0), double(self._TINY), double(1 / self._TINY)
+            vanishes = ((u.abs() < tiny) & (v.abs() >= one)) | ((u.abs() < one) & (v.abs() > huge))
             return vanishes.ifelse(double(0.0), u / v)
 
         return formula
@@ -230,11 +231,18 @@ class PostgresReader(DatabaseReader):
         return self._call("exp", lambda value: value.exp(), self.maximum(a, -700.0))
 
     def power(self, a: Operand, b: Operand) -> Operand:
-        """0 where a constant power of a small base would underflow."""
-        if isinstance(a, float) or not isinstance(b, float) or integer_exponent(b) is not None or b <= 1:
+        """0 where b·log(a) is so low that the power of a base that is not negative would underflow."""
+        both_known = isinstance(a, float) and isinstance(b, float)
+        if both_known or (isinstance(b, float) and integer_exponent(b) is not None):
             return super().power(a, b)
-        base, smallest = self.stage(a), 1e-300 ** (1 / b)
-        return lambda t: (column_of(t, base) < double(smallest)).ifelse(double(0.0), column_of(t, base).pow(double(b)))
+        base, exponent = self.stage(a), self.stage(b)
+        size = self.stage(self.multiply(exponent, self.log(self.maximum(base, 1e-300))))
+
+        def formula(t: Any) -> Any:
+            result = column_of(t, base).pow(column_of(t, exponent))
+            return (column_of(t, size) < double(-690.0)).ifelse(double(0.0), result)
+
+        return formula
 
 
 def column_of(table: Any, operand: Operand) -> Any:

@@ -6,7 +6,8 @@ They descend from `ConfideError`::
     ├── DataError        records that cannot be released as they are: missing values, another n, text
     ├── BudgetError      a release that its data set's budget does not allow
     ├── LedgerError      a ledger that cannot be opened, read or written
-    └── FileError        a file that is no valid release
+    ├── FileError        a file that is no valid release
+    └── MissingPackage (also ImportError)      a package that this needs, and the core does without
 
 None of their messages holds anything that depends on the records' values: an error is read by people, and kept in logs,
 that the guarantee knows nothing about.
@@ -31,3 +32,7 @@ class LedgerError(ConfideError):
 
 class FileError(ConfideError):
     """A file is not a valid release."""
+
+
+class MissingPackage(ConfideError, ImportError):
+    """A package is not installed."""

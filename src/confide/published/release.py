@@ -11,6 +11,7 @@ import numpy as np
 
 from confide.channel import Channel
 from confide.errors import InvalidArgument
+from confide.published.extras import needs
 from confide.published.part import Part, check_part
 from confide.published.value import Integers, derive
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 class Release:
     """A channel and the value that was published through it.
 
-    Made by `confide.releasing` from records, by `Release.load` from a file, or by hand for a number that somebody else
+    Made by `confide.release` from records, by `Release.load` from a file, or by hand for a number that somebody else
     published:
 
     >>> import confide as cf
@@ -85,7 +86,8 @@ class Release:
     def value(self) -> Any:
         """The published number; an array for a vector, or for `Each`, whose table is read when it is asked for."""
         assert self.records is not None
-        return self.records.values(self.channel)
+        with needs("release"):
+            return self.records.values(self.channel)
 
     @property
     def guarantee(self) -> Any:
@@ -108,14 +110,16 @@ class Release:
         """Write the release as a JSON file; the table of an `Each` release goes beside it, as Parquet."""
         from confide.published.file import save
 
-        save(self, Path(path))
+        with needs("release"):
+            save(self, Path(path))
 
     @classmethod
     def load(cls, path: str | Path) -> Release:
         """Read a release from a file, checking everything and running nothing."""
         from confide.published.file import load
 
-        return load(Path(path))
+        with needs("release"):
+            return load(Path(path))
 
     def __str__(self) -> str:
         value = f"{self.channel.n:,} values" if self.channel.value_shape == (self.channel.n,) else f"{self.value}"
@@ -123,8 +127,8 @@ class Release:
         return f"Released{source}: {value}\n{self.channel}"
 
     def __repr__(self) -> str:
-        several = self.records is not None or np.size(self.value) > 8
-        value = f"<{self.channel.n} values>" if several else f"{np.asarray(self.value).tolist()}"
+        count = self.channel.n if self.records is not None else np.size(self.value)
+        value = f"<{count} values>" if self.records is not None or count > 8 else f"{np.asarray(self.value).tolist()}"
         return f"Release({value}, {self.channel.statistic!r}, {self.channel.mechanism!r}, n={self.channel.n})"
 
 

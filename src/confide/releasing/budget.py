@@ -4,9 +4,9 @@ Everything is stated in the budget's unit and added up there: ε for PureDP, ρ 
 ApproxDP. A total fixed in advance and never passed is then a valid guarantee for releases that were chosen
 adaptively, their parameters included (privacy filters). Sums are rounded up.
 
-Releases from disjoint parts of one scheme (`Rows`, or `Hashed` by one column) have no record in common, so a record
-pays only for those it is in. The worst record is in every release from the whole data set and, in each scheme, at
-the worst place.
+Releases from disjoint parts of one scheme (`Rows` of one file, or `Hashed` by one column) have no record in common, so
+a record pays only for those it is in. The worst record is in every release from the whole data set and, in each
+scheme, at the worst place. Positions in two files are two schemes: the files may be sorted differently.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from confide.errors import PrivacyError
-from confide.privacy import GDP, ZCDP, ApproxDP, Privacy, PureDP, compose
-from confide.published.part import Part, extent
+from confide.privacy import GDP, ZCDP, ApproxDP, Privacy, PureDP, Unlimited, compose
+from confide.privacy.guarantee import TOLERANCE
+from confide.published.part import Hashed, Part, Rows, extent
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,8 @@ class Spending:
 
     guarantee: Privacy
     part: Part | str | None
+    #: what the records were read from; None in memory
+    source: str | None = None
 
 
 def in_unit(guarantee: Privacy, budget: Privacy) -> Privacy | None:
@@ -55,10 +58,16 @@ def spent(budget: Privacy, spendings: Iterable[Spending]) -> Privacy | None:
         if spending.part is None or isinstance(spending.part, str):
             everywhere.append(stated)
         else:
-            schemes[spending.part.scheme].append((*extent(spending.part), stated))
+            schemes[_scheme(spending)].append((*extent(spending.part), stated))
     worst = [_worst_place(budget, parts) for parts in schemes.values()]
     members = [*everywhere, *(guarantee for place in worst for guarantee in place)]
     return compose(members) if members else None
+
+
+def _scheme(spending: Spending) -> tuple[str, ...]:
+    """What decides who is in a part: a position is one in a certain file, an identifier is everywhere the same."""
+    assert isinstance(spending.part, Rows | Hashed)
+    return (*spending.part.scheme, spending.source or "") if isinstance(spending.part, Rows) else spending.part.scheme
 
 
 def _worst_place(budget: Privacy, parts: Sequence[tuple[int, int, Privacy]]) -> list[Privacy]:
@@ -70,6 +79,8 @@ def _worst_place(budget: Privacy, parts: Sequence[tuple[int, int, Privacy]]) -> 
     epsilon = max(math.fsum(_pair(g)[0] for g in place) for place in places)
     delta = max(math.fsum(_pair(g)[1] for g in place) for place in places)
     epsilon, delta = (math.nextafter(x, math.inf) if x else x for x in (epsilon, delta))
+    if delta >= 1:
+        return [Unlimited()]
     return [ApproxDP(epsilon, delta) if delta else PureDP(epsilon)]
 
 
@@ -92,13 +103,25 @@ def refusal(budget: Privacy, spendings: Sequence[Spending], asked: Spending, dat
         )
     total = spent(budget, [*spendings, asked])
     assert total is not None
-    if total.implies(budget):
+    if _within(total, budget):
         return None
     rest = left(budget, spendings)
     return (
         f"the release promises {asked.guarantee}, but of the budget of {dataset!r}, {budget}, "
         f"{'nothing' if rest is None else rest} is left"
     )
+
+
+def _within(total: Privacy, budget: Privacy) -> bool:
+    """Whether a sum does not pass the budget, up to the rounding that `implies` allows.
+
+    ε and δ are compared one by one. A total of (1.05, 0) also implies (1, 0.04), but a filter with such exceptions is
+    not the one that is proved.
+    """
+    if isinstance(budget, ApproxDP) and isinstance(total, PureDP | ApproxDP):
+        epsilon, delta = _pair(total)
+        return PureDP(epsilon).implies(PureDP(budget.epsilon)) and delta <= budget.delta * (1 + TOLERANCE)
+    return total.implies(budget)
 
 
 def left(budget: Privacy, spendings: Iterable[Spending]) -> Privacy | None:

@@ -15,6 +15,7 @@ from confide.errors import InvalidArgument
 from confide.privacy import Privacy, Unlimited
 from confide.published.codec import decode_part, decode_privacy, encode, encode_channel, encode_part, encode_privacy
 from confide.published.errors import BudgetError, FileError, LedgerError
+from confide.published.extras import needs
 from confide.published.file import parse
 from confide.published.part import Part
 from confide.published.release import Release, check_name
@@ -67,11 +68,12 @@ class Ledger:
     """
 
     def __init__(self, path_or_url: str | Path) -> None:
-        from confide.releasing.store import Store
-
         if not isinstance(path_or_url, str | Path) or not str(path_or_url):
             raise InvalidArgument("path_or_url", path_or_url, "is no place", "give a path or a PostgreSQL URL")
-        self._store = Store(path_or_url)
+        with needs("release"):
+            from confide.releasing.store import Store
+        with needs("postgres"):
+            self._store = Store(path_or_url)
 
     def __repr__(self) -> str:
         return f"Ledger({self._store.place!r})"
@@ -114,10 +116,10 @@ class Ledger:
             _account(book, dataset)
             return [_restore(book, *entry) for entry in book.forms(dataset)]
 
-    def find(self, request: Request, *, fresh: bool) -> Release | None:
+    def find(self, request: Request, source: str | None, *, fresh: bool) -> Release | None:
         """The stored release of a request; without one, a refusal if the budget cannot pay for it."""
         with self._store.transaction(writes=False) as book:
-            return _find(book, request, fresh=fresh)
+            return _find(book, request, source, fresh=fresh)
 
     def record(self, request: Request, publish: Callable[[], Release], source: str | None, *, fresh: bool) -> Release:
         """Check the budget, publish, spend and store, in one transaction; return the release only once it is stored."""
@@ -125,7 +127,7 @@ class Ledger:
         if source is not None:
             registry.note(source, self._store.identity, self._store.place)
         with self._store.transaction(writes=True) as book:
-            stored = _find(book, request, fresh=fresh)
+            stored = _find(book, request, source, fresh=fresh)
             if stored is not None:
                 return stored
             if source is not None and (other := book.other_name(source, request.dataset)) is not None:
@@ -155,21 +157,24 @@ def _account(book: Book, dataset: str) -> tuple[Privacy, list[Spending]]:
         raise BudgetError(f"the ledger has no data set {dataset!r}; open it with ledger.open({dataset!r}, budget=…)")
     try:
         spendings = [
-            Spending(decode_privacy(json.loads(guarantee)), decode_part(None if part is None else json.loads(part)))
-            for guarantee, part in book.spendings(dataset)
+            Spending(
+                decode_privacy(json.loads(guarantee)), decode_part(None if part is None else json.loads(part)), source
+            )
+            for guarantee, part, source in book.spendings(dataset)
         ]
         return decode_privacy(json.loads(written)), spendings
     except (ValueError, KeyError, TypeError) as error:
         raise LedgerError("the ledger's entries are damaged; restore it from a copy") from error
 
 
-def _find(book: Book, request: Request, *, fresh: bool) -> Release | None:
+def _find(book: Book, request: Request, source: str | None, *, fresh: bool) -> Release | None:
     assert request.dataset is not None
     budget, spendings = _account(book, request.dataset)
     stored = None if fresh else book.find(request.key)
     if stored is not None:
         return _restore(book, *stored)
-    refused = budgets.refusal(budget, spendings, Spending(request.channel.guarantee, request.part), request.dataset)
+    asked = Spending(request.channel.guarantee, request.part, source)
+    refused = budgets.refusal(budget, spendings, asked, request.dataset)
     if refused is not None:
         raise BudgetError(refused)
     return None
@@ -183,9 +188,12 @@ def _restore(book: Book, number: int, form: str) -> Release:
         release = parse(form, folder)
     except (FileError, ValueError, AttributeError) as error:
         raise LedgerError("a stored release is damaged; restore the ledger from a copy") from error
-    if release.records is not None:
-        if not release.records.path.exists():
+    if release.records is not None and not release.records.path.exists():
+        try:
             folder.mkdir(exist_ok=True)
             book.copy_table(number, release.records.path)
+        except OSError as error:
+            raise LedgerError(f"a stored table cannot be copied: {error.strerror or error}") from error
+    if release.records is not None:
         release.records.check()
     return release

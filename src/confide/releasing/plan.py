@@ -21,7 +21,9 @@ from confide.expression import Expression
 from confide.mechanism import AdditiveLaw, ExponentialLaw, Gaussian, NoiselessLaw, ResponseLaw, SmoothLaw
 from confide.mechanism.additive import AdditiveMechanism
 from confide.privacy.rounding import round_up
+from confide.published.codec import encode_channel
 from confide.published.value import lattice_step
+from confide.releasing.evaluable import check_evaluable
 from confide.releasing.exact import below_many, bernoulli_many
 from confide.releasing.noise import Kind, check_scale, draw, gaussian_scale, laplace_scale
 from confide.releasing.quantise import Grid, grid_of
@@ -115,9 +117,14 @@ def plan_of(channel: Channel) -> Plan:
                 f"{channel.statistic!r} computes a Python function, whose range is a claim and not a proof, and which "
                 "no database can run; write it as a text in the expression language"
             )
+        check_evaluable(transform.tree, channel.statistic.bounds)
+    encode_channel(channel)  # refuses statistics and mechanisms of a user's own, whose promises are claims
     match channel.law:
         case SmoothLaw():
-            return Smooth(channel, grid_of(channel))
+            smooth = Smooth(channel, grid_of(channel))
+            # the largest scale that any records can give: whether it fits must not depend on the records
+            check_scale(round_up(Fraction(smooth.grid.widths[0]) / Fraction(channel.law.alpha)))
+            return smooth
         case ExponentialLaw():
             return Ranks(channel, grid_of(channel))
         case ResponseLaw():

@@ -10,6 +10,7 @@ import contextlib
 import json
 import os
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 
 
@@ -20,13 +21,9 @@ def _file() -> Path:
 
 def note(source: str, ledger: str, place: str) -> None:
     """Remember that a source is kept in a ledger, and warn if it is kept in another one that still exists."""
-    others, known = [], False
-    with contextlib.suppress(OSError, ValueError, RuntimeError):
-        for line in _file().read_text().splitlines():
-            entry = json.loads(line)
-            if entry["source"] == source:
-                known |= entry["ledger"] == ledger
-                others += [entry["place"]] if entry["ledger"] != ledger and _exists(entry["place"]) else []
+    entries = [(found, place) for noted, found, place in _entries() if noted == source]
+    known = any(found == ledger for found, _ in entries)
+    others = [place for found, place in entries if found != ledger and _exists(place)]
     if others:
         warnings.warn(
             f"the same source was released before through another ledger, {others[0]}: two ledgers have two budgets, "
@@ -39,6 +36,17 @@ def note(source: str, ledger: str, place: str) -> None:
         _file().parent.mkdir(parents=True, exist_ok=True)
         with _file().open("a") as file:
             file.write(json.dumps({"source": source, "ledger": ledger, "place": place}) + "\n")
+
+
+def _entries() -> Iterator[tuple[str, str, str]]:
+    """Source, ledger and its place, of each line that can be read: a damaged note is no reason to stop."""
+    lines = []
+    with contextlib.suppress(OSError, ValueError, RuntimeError):
+        lines = _file().read_text().splitlines()
+    for line in lines:
+        with contextlib.suppress(ValueError, KeyError, TypeError):
+            entry = json.loads(line)
+            yield str(entry["source"]), str(entry["ledger"]), str(entry["place"])
 
 
 def _exists(place: str) -> bool:

@@ -17,6 +17,8 @@ import numpy as np
 from confide.errors import InvalidArgument
 from confide.published.errors import DataError
 
+#: engines whose arithmetic is checked against exact fractions by the tests, by Ibis's names for them
+ENGINES = ("duckdb", "postgres", "pyspark")
 _REMOTE_FILES = ("http", "https", "s3", "gs", "gcs", "abfs")
 _PARQUET, _CSV = (".parquet", ".pq"), (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".csv.zst")
 
@@ -28,8 +30,6 @@ class Source:
     connection: Any
     table: Any
     column: str
-    #: what the source is, without passwords: two releases with one identity read the same records; None in memory
-    identity: str | None
     #: whether rows have positions
     ordered: bool
     #: whether the connection was made for this source, and ends with it
@@ -48,35 +48,58 @@ class Source:
             self.connection.disconnect()
 
 
-def open_source(data: Any, column: str | None, table: str | None) -> Source:
-    """The source behind whatever a user gave as data."""
+def open_source(data: Any, column: str | None, table: str | None, also: str | None = None) -> Source:
+    """The source behind whatever a user gave as data; `also` is another column that is needed."""
     import ibis
     from ibis.backends import BaseBackend
 
     if isinstance(data, ibis.expr.types.Column):
-        return _in_engine(data.get_backend(), data.name("x").as_table(), "x", None)
+        return _in_engine(_backend(data), data.name("x").as_table(), "x")
     if isinstance(data, ibis.expr.types.Table):
-        return _in_engine(data.get_backend(), data, column, None)
+        return _in_engine(_backend(data), data, column)
     if isinstance(data, BaseBackend):
-        return _in_engine(data, _table(data, table), column, None)
+        return _in_engine(data, _table(data, table), column)
     if isinstance(data, str | Path):
         text = str(data)
-        scheme = urlsplit(text).scheme if "://" in text else ""
+        scheme = _scheme(text)
         if scheme and scheme not in (*_REMOTE_FILES, "file"):
             connection = _connect(text)
-            identity = _digest(_without_password(text), table)
-            return _in_engine(connection, _table(connection, table), column, identity, owned=True)
+            return _in_engine(connection, _table(connection, table), column, owned=True)
         return _file(text.removeprefix("file://"), column, remote=scheme in _REMOTE_FILES)
-    return _in_memory(data, column)
+    return _in_memory(data, column, also)
+
+
+def identity_of(data: Any, table: str | None) -> str | None:
+    """A digest of what the source is, without passwords: one identity, the same records. None in memory."""
+    if not isinstance(data, str | Path):
+        return None
+    text = str(data)
+    if _scheme(text) in ("", "file"):
+        return _digest(Path(text.removeprefix("file://")).resolve())
+    parts = urlsplit(text)
+    # the part of a URL before the last @ holds the user and the password
+    return _digest(f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}", table)
+
+
+def _scheme(text: str) -> str:
+    """The scheme of a URL; empty for a path."""
+    try:
+        return urlsplit(text).scheme if "://" in text else ""
+    except ValueError:
+        raise InvalidArgument("data", "a URL", "cannot be read", "write it as scheme://user@host/database") from None
 
 
 def _digest(*parts: object) -> str:
     return hashlib.sha256("\0".join(str(part) for part in parts).encode()).hexdigest()
 
 
-def _without_password(url: str) -> str:
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.hostname}:{parts.port}{parts.path}"
+def _backend(data: Any) -> Any:
+    import ibis
+
+    try:
+        return data.get_backend()
+    except ibis.common.exceptions.IbisError:
+        raise DataError("the Ibis table belongs to no database; make it from a connection") from None
 
 
 def _connect(url: str) -> Any:
@@ -122,16 +145,15 @@ def _file(path: str, column: str | None, *, remote: bool) -> Source:
         table = read(glob.escape(path) if not remote and Path(path).exists() else path)
     except Exception as error:
         raise DataError(f"the file {path!r} cannot be read ({type(error).__name__})") from None
-    identity = _digest(path if remote else Path(path).resolve())
-    return _in_engine(connection, table, column, identity, ordered=True, owned=True)
+    return _in_engine(connection, table, column, ordered=True, owned=True)
 
 
-def _in_memory(data: Any, column: str | None) -> Source:
+def _in_memory(data: Any, column: str | None, also: str | None) -> Source:
     import pyarrow as pa
 
     try:
-        arrow = _as_arrow(data, pa)
-    except (pa.ArrowException, TypeError, ValueError, AttributeError):
+        arrow = _as_arrow(data, pa, [name for name in (column, also) if name is not None])
+    except (pa.ArrowException, TypeError, ValueError, AttributeError, OverflowError):
         raise DataError("the data cannot be read as numbers: give an array, a table or a path") from None
     if isinstance(arrow, pa.Array | pa.ChunkedArray):
         # nothing but missing values has no type of its own
@@ -139,10 +161,10 @@ def _in_memory(data: Any, column: str | None) -> Source:
         arrow, column = pa.table({"x": arrow}), "x"
     connection = _duckdb()
     connection.con.register("records", arrow)
-    return _in_engine(connection, connection.table("records"), column, None, ordered=True, owned=True)
+    return _in_engine(connection, connection.table("records"), column, ordered=True, owned=True)
 
 
-def _as_arrow(data: Any, pa: Any) -> Any:
+def _as_arrow(data: Any, pa: Any, wanted: list[str]) -> Any:
     """An Arrow array or table from arrays, sequences, and pandas, Polars or Arrow objects."""
     if isinstance(data, pa.Table | pa.Array | pa.ChunkedArray):
         return data
@@ -152,6 +174,8 @@ def _as_arrow(data: Any, pa: Any) -> Any:
     if module == "polars":
         return (data.collect() if hasattr(data, "collect") else data).to_arrow()
     if module == "pandas":
+        if data.ndim == 2 and wanted and all(name in data.columns for name in wanted):
+            data = data[wanted]  # the other columns may hold anything
         return pa.Table.from_pandas(data, preserve_index=False) if data.ndim == 2 else pa.Array.from_pandas(data)
     if isinstance(data, dict):
         return pa.table(data)
@@ -167,12 +191,17 @@ def _as_arrow(data: Any, pa: Any) -> Any:
 
 
 def _in_engine(
-    connection: Any, table: Any, column: str | None, identity: str | None, *, ordered: bool = False, owned: bool = False
+    connection: Any, table: Any, column: str | None, *, ordered: bool = False, owned: bool = False
 ) -> Source:
+    if connection.name not in ENGINES:
+        raise DataError(
+            f"exact whole numbers are not known to come out of {connection.name}; "
+            f"use {', '.join(ENGINES)}, or export the column to a Parquet file"
+        )
     columns = list(table.columns)
     name = columns[0] if column is None and len(columns) == 1 else column
     if name is not None and name in columns:
-        return Source(connection, table, name, identity, ordered, owned)
+        return Source(connection, table, name, ordered, owned)
     if owned:
         connection.disconnect()
     problem = "must name one of several columns" if column is None else "is not a column of the data"

@@ -1,4 +1,4 @@
-"""The tables of a ledger, and transactions that exclude each other, on SQLite and on PostgreSQL."""
+"""Transactions of a ledger, which exclude each other, on SQLite and on PostgreSQL."""
 
 from __future__ import annotations
 
@@ -15,55 +15,24 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import DatabaseError, SQLAlchemyError
 
 from confide.published.errors import LedgerError
+from confide.releasing.tables import VERSION, about, chunks, datasets, metadata, releases
 
-#: the version of the tables; a ledger of another version is refused
-VERSION = 1
 #: how long to wait for another process's transaction, in seconds
 PATIENCE = 60
 #: bytes of a table that are stored in one row
 CHUNK = 2**22
-
-metadata = sa.MetaData()
-about = sa.Table(
-    "confide_ledger",
-    metadata,
-    sa.Column("version", sa.Integer, nullable=False),
-    sa.Column("identity", sa.String(64), nullable=False),
-)
-datasets = sa.Table(
-    "confide_datasets",
-    metadata,
-    sa.Column("name", sa.String(1000), primary_key=True),
-    sa.Column("budget", sa.Text, nullable=False),
-    sa.Column("opened", sa.String(40), nullable=False),
-)
-releases = sa.Table(
-    "confide_releases",
-    metadata,
-    sa.Column("id", sa.Integer, primary_key=True, autoincrement=True),
-    sa.Column("dataset", sa.String(1000), sa.ForeignKey(datasets.c.name), nullable=False, index=True),
-    sa.Column("request", sa.String(64), nullable=False, index=True),
-    sa.Column("guarantee", sa.Text, nullable=False),
-    sa.Column("part", sa.Text),
-    sa.Column("source", sa.String(64)),
-    sa.Column("form", sa.Text, nullable=False),
-    sa.Column("made", sa.String(40), nullable=False),
-)
-chunks = sa.Table(
-    "confide_chunks",
-    metadata,
-    sa.Column("release", sa.Integer, sa.ForeignKey(releases.c.id), primary_key=True),
-    sa.Column("position", sa.Integer, primary_key=True),
-    sa.Column("content", sa.LargeBinary, nullable=False),
-)
+_MEMORY = ":memory:"
+#: every transaction has its own connection, so that processes and forks share nothing; and an error does not tell what
+#: was to be written, for that is a release which was not paid for
+_QUIET: Any = {"poolclass": sa.NullPool, "hide_parameters": True}
 
 
 def open_engine(path_or_url: str | Path) -> sa.Engine:
     """An SQLAlchemy engine for a path or a URL."""
     text = str(path_or_url)
     if "://" not in text:
-        # a path is no URL: it may hold any character
-        return _sqlite(sa.URL.create("sqlite", database=text))
+        # a path is no URL: it may hold any character; and it means the same place after a change of folder
+        return _sqlite(sa.URL.create("sqlite", database=text if text == _MEMORY else str(Path(text).resolve())))
     scheme = urlsplit(text).scheme
     if scheme in ("postgres", "postgresql"):
         text = "postgresql+psycopg" + text[len(scheme) :]
@@ -71,12 +40,13 @@ def open_engine(path_or_url: str | Path) -> sa.Engine:
         raise LedgerError(f"a ledger is a SQLite file or a PostgreSQL URL, not {scheme}")
     if scheme.startswith("sqlite"):
         return _sqlite(sa.make_url(text))
-    # every transaction has its own connection, so that processes and forks share nothing
-    return sa.create_engine(text, poolclass=sa.NullPool, isolation_level="READ COMMITTED")
+    return sa.create_engine(text, isolation_level="READ COMMITTED", **_QUIET)
 
 
 def _sqlite(url: sa.URL) -> sa.Engine:
-    engine = sa.create_engine(url, poolclass=sa.NullPool, connect_args={"timeout": PATIENCE})
+    if url.database in (None, "", _MEMORY):
+        raise LedgerError("a ledger in memory would forget what was spent; give the path of a file")
+    engine = sa.create_engine(url, connect_args={"timeout": PATIENCE}, **_QUIET)
 
     @sa.event.listens_for(engine, "connect")
     def _(connection: Any, _record: Any) -> None:
@@ -118,10 +88,11 @@ class Book:
         insert = postgresql.insert if self._connection.dialect.name == "postgresql" else sqlite.insert
         self._connection.execute(insert(datasets).values(**values).on_conflict_do_nothing())
 
-    def spendings(self, dataset: str) -> list[tuple[str, str | None]]:
-        """The guarantee and the part of each release from a data set."""
-        query = sa.select(releases.c.guarantee, releases.c.part).where(releases.c.dataset == dataset)
-        return [(row.guarantee, row.part) for row in self._connection.execute(query.order_by(releases.c.id))]
+    def spendings(self, dataset: str) -> list[tuple[str, str | None, str | None]]:
+        """The guarantee, the part and the source of each release from a data set."""
+        query = sa.select(releases.c.guarantee, releases.c.part, releases.c.source)
+        found = self._connection.execute(query.where(releases.c.dataset == dataset).order_by(releases.c.id))
+        return [(row.guarantee, row.part, row.source) for row in found]
 
     def forms(self, dataset: str) -> list[tuple[int, str]]:
         """The releases from a data set, with their numbers, oldest first."""
@@ -164,27 +135,27 @@ class Store:
     def __init__(self, path_or_url: str | Path) -> None:
         try:
             self._engine = open_engine(path_or_url)
-        except (sa.exc.ArgumentError, sa.exc.NoSuchModuleError) as error:
-            raise LedgerError("a ledger is a SQLite file or a PostgreSQL URL; this is neither") from error
+        except (sa.exc.ArgumentError, sa.exc.NoSuchModuleError, ValueError):
+            # the URL may hold a password, so it is not repeated
+            raise LedgerError("a ledger is a SQLite file or a PostgreSQL URL; this is neither") from None
         self.place = self._engine.url.render_as_string(hide_password=True)
         self.identity = self._prepare()
 
     def _prepare(self) -> str:
-        """Create the tables of a new ledger; refuse one of another version."""
+        """The identity of the ledger, whose tables are created if there are none. One that exists is only read."""
+        with self._connection(writes=False) as connection:
+            identity = _identity(connection)
+        if identity is not None:
+            return identity
         with self._connection(writes=True) as connection:
             if self._engine.dialect.name == "postgresql":
                 connection.exec_driver_sql("SELECT pg_advisory_xact_lock(7229137461092)")
-            found = sa.inspect(connection).get_table_names()
-            if about.name not in found:
-                if datasets.name in found:
-                    raise LedgerError("the ledger's tables are damaged; restore it from a copy")
+            identity = _identity(connection)  # another process may have been faster
+            if identity is None:
+                identity = uuid.uuid4().hex
                 metadata.create_all(connection)
-                connection.execute(about.insert().values(version=VERSION, identity=uuid.uuid4().hex))
-            row = connection.execute(sa.select(about)).one_or_none()
-        if row is None or row.version != VERSION:
-            version = "none" if row is None else row.version
-            raise LedgerError(f"the ledger has version {version}, and this is written for {VERSION}")
-        return str(row.identity)
+                connection.execute(about.insert().values(version=VERSION, identity=identity))
+        return identity
 
     @contextlib.contextmanager
     def transaction(self, *, writes: bool) -> Iterator[Book]:
@@ -198,9 +169,23 @@ class Store:
             with self._engine.execution_options(writes=writes).begin() as connection:
                 yield connection
         except DatabaseError as error:
-            raise _explained(error) from error
+            raise _explained(error) from None
         except SQLAlchemyError as error:
-            raise LedgerError(f"the ledger failed ({type(error).__name__})") from error
+            raise LedgerError(f"the ledger failed ({type(error).__name__})") from None
+
+
+def _identity(connection: sa.Connection) -> str | None:
+    """The name that a ledger was given when it was made; None where there is no ledger yet."""
+    found = sa.inspect(connection).get_table_names()
+    if about.name not in found:
+        if datasets.name in found:
+            raise LedgerError("the ledger's tables are damaged; restore it from a copy")
+        return None
+    row = connection.execute(sa.select(about)).one_or_none()
+    if row is None or row.version != VERSION:
+        version = "none" if row is None else row.version
+        raise LedgerError(f"the ledger has version {version}, and this is written for {VERSION}")
+    return str(row.identity)
 
 
 def _explained(error: DatabaseError) -> LedgerError:

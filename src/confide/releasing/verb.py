@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from confide.channel import Channel
 from confide.errors import InvalidArgument
-from confide.published.part import Part, check_part
+from confide.published.errors import DataError
+from confide.published.extras import needs
+from confide.published.part import Hashed, Part, check_part
 from confide.published.release import Release, check_name
 from confide.published.value import Integers
 from confide.statistic import Each
@@ -52,10 +54,7 @@ def release(
     >>> published.integers.step
     Fraction(1, 524288)
     """
-    from confide.releasing.aggregate import check_missing
-    from confide.releasing.ledger import Ledger, Request
-    from confide.releasing.plan import plan_of
-    from confide.releasing.source import open_source
+    from confide.releasing.ledger import Ledger
 
     if not isinstance(channel, Channel):
         raise InvalidArgument("channel", channel, "is not a channel", "use Channel(statistic, mechanism, n)")
@@ -67,26 +66,47 @@ def release(
         )
     if not isinstance(purpose, str) or len(purpose) > 10_000:
         raise InvalidArgument("purpose", purpose, "is not a short text", "say what the release is for, or leave it out")
-    plan = plan_of(channel)
     told: dict[str, Any] = {
         "dataset": check_name("dataset", dataset),
         "part": check_part(part),
         "column": check_name("column", column),
         "purpose": purpose,
-        "missing": check_missing(missing, channel.statistic.bounds),
     }
+    with needs("release"):
+        return _release(channel, data, table, ledger, missing, told, fresh=fresh)
+
+
+def _release(
+    channel: Channel,
+    data: Any,
+    table: str | None,
+    ledger: Ledger | None,
+    missing: float | str | None,
+    told: dict[str, Any],
+    *,
+    fresh: bool,
+) -> Release:
+    from confide.releasing.aggregate import check_missing
+    from confide.releasing.ledger import Request
+    from confide.releasing.plan import plan_of
+    from confide.releasing.source import identity_of, open_source
+
+    plan = plan_of(channel)
+    told |= {"missing": check_missing(missing, channel.statistic.bounds)}
     request = Request(channel, **told)
+    identity = identity_of(data, table)
     if ledger is not None:
         # refuse, or answer from the store, before a single record is read
-        stored = ledger.find(request, fresh=fresh)
+        stored = ledger.find(request, identity, fresh=fresh)
         if stored is not None:
             return stored
     compute = _records if isinstance(channel.statistic, Each) else _numbers
-    with open_source(data, column, table) as source:
+    also = request.part.column if isinstance(request.part, Hashed) else None
+    with open_source(data, request.column, table, also) as source:
         publish = compute(plan, source, told)
     if ledger is None:
         return publish()
-    return ledger.record(request, publish, source.identity, fresh=fresh)
+    return ledger.record(request, publish, identity, fresh=fresh)
 
 
 def _numbers(plan: Plan, source: Source, told: dict[str, Any]) -> Callable[[], Release]:
@@ -103,6 +123,9 @@ def _records(plan: Plan, source: Source, told: dict[str, Any]) -> Callable[[], R
     from confide.releasing.local import stream
     from confide.releasing.workspace import workspace
 
-    folder = Path(tempfile.mkdtemp(dir=workspace()))
+    try:
+        folder = Path(tempfile.mkdtemp(dir=workspace()))
+    except OSError as error:
+        raise DataError(f"the noisy records cannot be written: {error.strerror or error}") from error
     records = stream(plan, record_batches(plan, source, told["part"], told["missing"]), folder / "records.parquet")
     return lambda: Release(plan.channel, records=records, **told)

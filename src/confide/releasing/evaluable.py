@@ -1,0 +1,74 @@
+"""Whether an engine can evaluate an expression on every record: no step on the way overflows or is undefined.
+
+A certified range speaks of the result alone: `min(exp(x), 5)` is bounded although exp(x) may overflow. NumPy and DuckDB
+go on with infinity, and may turn it into NaN; PostgreSQL stops with an error. Neither may depend on a record, so an
+expression is refused where a part of it may overflow, whatever the engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from confide.errors import RangeError
+from confide.expression.bounding import RangeReader
+from confide.expression.interval import Interval, UndefinedError
+from confide.expression.text import format_tree
+from confide.expression.tree import Interp, Tree, nodes, read
+
+#: cells that the bounds are cut into: intervals are wide where x occurs more than once, and the cut makes them narrow
+_CELLS = (2**4, 2**10, 2**14)
+
+
+class _Watched:
+    """A reader that stops at the first value that may not be finite."""
+
+    def __init__(self, reader: RangeReader) -> None:
+        self._reader = reader
+        self.variable = reader.variable
+
+    def __getattr__(self, operation: str) -> Callable[..., Any]:
+        function = getattr(self._reader, operation)
+
+        def watched(*arguments: Any) -> Any:
+            with np.errstate(all="ignore"):
+                result = function(*arguments)
+            if not np.all(np.isfinite(result.low) & np.isfinite(result.high)):
+                raise UndefinedError(operation)
+            return result
+
+        return watched
+
+
+def check_evaluable(tree: Tree, bounds: tuple[float, float]) -> None:
+    """Refuse an expression of which some part may overflow on the bounds.
+
+    >>> from confide.expression.parse import parse
+    >>> check_evaluable(parse("min(exp(x), 5)"), (0.0, 100.0))
+    >>> check_evaluable(parse("min(exp(x), 5)"), (0.0, 1000.0))
+    Traceback (most recent call last):
+    ...
+    confide.errors.RangeError: expression = 'min(exp(x), 5)' overflows on the way to its value for some x within ...
+    """
+    steep = any(isinstance(node, Interp) and not np.all(np.isfinite(_slopes(node))) for node in nodes(tree))
+    if not steep and any(_finite(tree, bounds, cells) for cells in _CELLS):
+        return
+    problem = f"overflows on the way to its value for some x within {bounds}"
+    raise RangeError("expression", format_tree(tree), problem, "clip what overflows first, as in exp(min(x, 700))")
+
+
+def _finite(tree: Tree, bounds: tuple[float, float], cells: int) -> bool:
+    share = np.linspace(0.0, 1.0, cells + 1)
+    edges = bounds[0] * (1 - share) + bounds[1] * share
+    try:
+        read(tree, _Watched(RangeReader(Interval.of(edges[:-1], edges[1:]))))
+    except UndefinedError:
+        return False
+    return True
+
+
+def _slopes(table: Interp) -> Any:
+    with np.errstate(all="ignore"):
+        return np.diff(table.values) / np.diff(table.knots)

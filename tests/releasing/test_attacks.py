@@ -1,0 +1,209 @@
+"""What an attacker, or bad luck, would try: errors that tell, totals that slip through, engines that round."""
+
+import sqlite3
+import traceback
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import confide as cf
+from confide.published import BudgetError, DataError, LedgerError, Rows
+from confide.releasing.budget import Spending, refusal, spent
+from confide.releasing.plan import plan_of
+from tests.releasing.exactly import numbers
+
+LAPLACE = cf.Laplace(cf.PureDP(0.25))
+MEAN = cf.Channel(cf.Mean("x", (0, 1)), LAPLACE, n=2)
+VALUES = [0.0, 1.0, 3.5, -2.0, 20.0, 1000.0, 5e-324, -700.0, 1e-200]
+
+
+def refuses(budget, before, asked):
+    return refusal(budget, before, asked, "people") is not None
+
+
+def test_a_release_that_could_not_be_stored_is_told_to_nobody(tmp_path, monkeypatch):
+    """The error of a failed insert must not hold the noisy number, which was not paid for."""
+    book = cf.Ledger(tmp_path / "budget.db")
+    book.open("people", budget=cf.PureDP(1.0))
+    with sqlite3.connect(tmp_path / "budget.db") as connection:
+        connection.execute(
+            "CREATE TRIGGER stop BEFORE INSERT ON confide_releases BEGIN SELECT RAISE(ABORT, 'disk is full'); END"
+        )
+    drawn = []
+    publish = plan_of(MEAN).publish
+    monkeypatch.setattr(
+        "confide.releasing.plan.Additive.publish", lambda self, exact: drawn.append(publish(exact)) or drawn[-1]
+    )
+    with pytest.raises(LedgerError, match="full") as error:
+        cf.release(MEAN, [0.5, 0.5], ledger=book, dataset="people")
+    assert len(drawn) == 1
+    assert str(drawn[0][0]) not in "".join(traceback.format_exception(error.value))
+    cause, seen = error.value, ""
+    while cause is not None:
+        cause, seen = cause.__cause__ or cause.__context__, seen + str(cause)
+    assert str(drawn[0][0]) not in seen
+    assert book.spent("people") is None
+
+
+def test_approximate_budgets_compare_both_sums():
+    """A pure 1.05 implies (1, 0.04), but a filter stops at ε = 1."""
+    budget = cf.ApproxDP(1.0, 0.04)
+    assert cf.PureDP(1.05).implies(budget)
+    assert refuses(budget, [], Spending(cf.PureDP(1.05), None))
+    assert not refuses(budget, [Spending(cf.PureDP(0.5), None)], Spending(cf.ApproxDP(0.5, 0.04), None))
+    assert refuses(budget, [Spending(cf.PureDP(0.5), None)], Spending(cf.ApproxDP(0.5, 0.041), None))
+    for part in (None, Rows(0, 2)):
+        half = Spending(cf.ApproxDP(0.1, 0.6), part)
+        assert refuses(cf.ApproxDP(10.0, 0.9), [half], half)
+
+
+def test_positions_in_two_files_do_not_compose_in_parallel(tmp_path):
+    """The same people sorted differently: somebody may be in both parts."""
+    budget, quarter = cf.PureDP(1.0), cf.PureDP(0.25)
+    parts = [Spending(quarter, Rows(0, 5), "a"), Spending(quarter, Rows(5, 9), "b")]
+    assert spent(budget, parts) == cf.PureDP(0.5)
+    assert spent(budget, [parts[0], Spending(quarter, Rows(5, 9), "a")]) == quarter
+    book = cf.Ledger(tmp_path / "budget.db")
+    book.open("people", budget=budget)
+    for name, rows in (("sorted", Rows(0, 2)), ("other", Rows(2, 4)), ("sorted", Rows(2, 4))):
+        pd.DataFrame({"x": [0.1, 0.2, 0.3, 0.4]}).to_parquet(tmp_path / f"{name}.parquet")
+        cf.release(MEAN, tmp_path / f"{name}.parquet", ledger=book, dataset="people", part=rows, purpose=name)
+    assert book.spent("people") == cf.PureDP(0.5)
+
+
+def test_a_ledger_keeps_its_place_and_its_memory(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    book = cf.Ledger("budget.db")
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    book.open("people", budget=cf.PureDP(1.0))
+    assert cf.Ledger(tmp_path / "budget.db").datasets() == ["people"]
+    for place in (":memory:", "sqlite://", "sqlite:///:memory:"):
+        with pytest.raises(LedgerError, match="forget"):
+            cf.Ledger(place)
+    for url in ("postgresql://[::1/x", "postgresql://u:secret@localhost:abc/x", "sqlite:/x://y"):
+        with pytest.raises(LedgerError) as error:
+            cf.Ledger(url)
+        assert "secret" not in "".join(traceback.format_exception(error.value))
+
+
+def test_a_ledger_that_exists_is_opened_for_reading_alone(tmp_path, monkeypatch):
+    from confide.releasing.store import Store
+
+    cf.Ledger(tmp_path / "budget.db").open("people", budget=cf.PureDP(1.0))
+    asked = []
+    connection = Store._connection
+    monkeypatch.setattr(
+        Store, "_connection", lambda self, *, writes: asked.append(writes) or connection(self, writes=writes)
+    )
+    assert cf.Ledger(tmp_path / "budget.db").left("people") == cf.PureDP(1.0)
+    assert asked == [False, False]
+
+
+def test_a_damaged_note_of_ledgers_is_no_error(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    (tmp_path / "confide").mkdir()
+    (tmp_path / "confide" / "sources.jsonl").write_text('{"a": 1}\n[3]\nnull\n"x"\n{"source\n')
+    pd.DataFrame({"x": [0.1, 0.2]}).to_csv(tmp_path / "people.csv", index=False)
+    book = cf.Ledger(tmp_path / "budget.db")
+    book.open("people", budget=cf.PureDP(1.0))
+    assert cf.release(MEAN, tmp_path / "people.csv", ledger=book, dataset="people").dataset == "people"
+    assert len((tmp_path / "confide" / "sources.jsonl").read_text().splitlines()) == 6
+
+
+@pytest.mark.parametrize(
+    "data", [[2**70, 1], [-(2**70), 1], pd.DataFrame([[0.1, 0.2]] * 2, columns=["x", "x"]), {1, 2}, (i for i in "ab")]
+)
+def test_data_of_no_use(data):
+    with pytest.raises(DataError, match="cannot be read as numbers"):
+        cf.release(MEAN, data, column="x")
+
+
+def test_only_the_columns_that_are_needed_are_read():
+    frame = pd.DataFrame({"id": ["a", "b", "c"], "x": [0.1, 0.2, 0.3], "note": [1, "a", object()]})
+    assert numbers(plan_of(cf.Channel(MEAN.statistic, LAPLACE, 3)), frame, "x") == numbers(
+        plan_of(cf.Channel(MEAN.statistic, LAPLACE, 3)), frame["x"]
+    )
+    hashed = cf.release(cf.Channel(MEAN.statistic, LAPLACE, 3), frame, column="x", part=cf.Hashed("id", 0, 1))
+    assert hashed.part == cf.Hashed("id", 0, 1)
+
+
+def test_engines_that_are_not_checked_are_refused():
+    """SQLite computes decimals as doubles, MySQL shifts negative numbers as positive ones: sums would be wrong."""
+    import ibis
+
+    connection = ibis.sqlite.connect()
+    connection.raw_sql("CREATE TABLE t (x REAL)")
+    with pytest.raises(DataError, match="not known to come out of sqlite"):
+        cf.release(MEAN, connection, table="t", column="x")
+    with pytest.raises(DataError, match="belongs to no database"):
+        cf.release(MEAN, ibis.table({"x": "float64"}, name="t"), column="x")
+    with pytest.raises(cf.InvalidArgument, match="data"):
+        cf.release(MEAN, "postgresql://[::1/x", table="t")
+
+
+OVERFLOWS = [
+    "1/exp(x)",
+    "min(exp(x), 5)",
+    "min(x**200, 5)",
+    "exp(-exp(x))",
+    "0*exp(x) + x",
+    "interp(x, [0, 1e-320], [0, 1])",
+]
+
+
+@pytest.mark.parametrize("expression", OVERFLOWS)
+def test_what_overflows_on_the_way_is_refused_before_records_are_read(expression):
+    """PostgreSQL would stop with an error, and whether it does would depend on a record."""
+    with pytest.raises(cf.RangeError, match="overflows on the way"):
+        plan_of(cf.Channel(cf.Mean(expression, (0, 1000)), LAPLACE, 2))
+
+
+UNDERFLOWS = [
+    "exp(-x**2)", "abs(x/1000)**200", "2**-abs(x*10)", "0.5**(abs(x) + 10)", "exp(-abs(x))/exp(abs(x)/2)", "abs(x)**2.5",
+    "1/(1 + exp(-x/2))", "exp(-abs(x))**1.5", "1e-100/(1 + x**2*1e200)", "abs(x)**0.1",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("expression", UNDERFLOWS)
+def test_what_underflows_is_zero_on_every_engine(expression, postgres, postgres_table):
+    plan = plan_of(cf.Channel(cf.Mean(expression, (-1000, 1000)), LAPLACE, len(VALUES)))
+    found, there = numbers(plan, VALUES), numbers(plan, postgres, "x", postgres_table(VALUES))
+    assert abs(found[0] - there[0]) <= len(VALUES)
+
+
+def test_whether_noise_fits_does_not_depend_on_the_records():
+    """A window of equal records needs little noise and a spread one needs much: both fit, or neither is tried."""
+    wide = cf.Channel(cf.Median("x", (0, 1)), cf.SmoothLaplace(cf.ApproxDP(1.0, 1e-6), alpha=0.4, cap=60), n=500)
+    plan = plan_of(wide)
+    cap, (low, high) = wide.law.window, (plan.grid.low[0], plan.grid.high[0])
+    for window in ([low] * (2 * cap + 1), [low] * cap + [high] * (cap + 1)):
+        assert isinstance(plan.publish(np.asarray(window))[0], int)
+    for cap in range(100, 500, 100):
+        channel = cf.Channel(
+            cf.Median("x", (0, 1)), cf.SmoothLaplace(cf.ApproxDP(3.0, 1e-2), alpha=0.4, cap=cap), n=5000
+        )
+        try:
+            plan = plan_of(channel)
+        except cf.IncompatibleError:
+            return
+        spread = [plan.grid.low[0]] * cap + [plan.grid.high[0]] * (cap + 1)
+        plan.publish(np.asarray(spread))
+    pytest.fail("no cap was too large")
+
+
+def test_mechanisms_of_a_users_own_are_modelled_but_not_released():
+    class Louder(cf.Laplace):
+        """A promise that nobody checked."""
+
+    with pytest.raises(cf.IncompatibleError, match="is not one of"):
+        cf.release(cf.Channel(MEAN.statistic, Louder(cf.PureDP(1.0)), 2), [0.1, 0.2])
+
+
+def test_a_budget_is_refused_in_words(tmp_path):
+    book = cf.Ledger(tmp_path / "budget.db")
+    book.open("people", budget=cf.PureDP(0.25))
+    cf.release(MEAN, [0.1, 0.2], ledger=book, dataset="people")
+    with pytest.raises(BudgetError, match="nothing is left"):
+        cf.release(MEAN, [0.1, 0.2], ledger=book, dataset="people", fresh=True)
