@@ -20,6 +20,7 @@ from confide.errors import (
     RangeError,
 )
 from confide.expression import Expression
+from confide.inference import Walk, infer
 from confide.information import Information, information
 from confide.mechanism import (
     Exponential,
@@ -34,6 +35,8 @@ from confide.mechanism import (
 )
 from confide.model import Model
 from confide.population import Population
+from confide.posterior import Posterior
+from confide.prior import Prior
 from confide.privacy import GDP, ZCDP, ApproxDP, Privacy, PureDP, Unlimited, compose
 from confide.statistic import Each, Maximum, Mean, Median, Minimum, Quantile, Statistic
 
@@ -72,6 +75,8 @@ __all__ = [
     "Noiseless",
     "ParameterError",
     "Population",
+    "Posterior",
+    "Prior",
     "Privacy",
     "PrivacyError",
     "PureDP",
@@ -84,8 +89,10 @@ __all__ = [
     "SmoothLaplace",
     "Statistic",
     "Unlimited",
+    "Walk",
     "ZCDP",
     "compose",
+    "infer",
     "information",
     "populations",
     "release",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import jax
 import jax.numpy as jnp
-from numpyro.distributions import Distribution
+from numpyro.distributions import Distribution, Normal
 
 from confide.population import density, tails
 from confide.population.space import split
@@ -24,6 +24,15 @@ def draw(population: Population, key: jax.Array, shape: tuple[int, ...]) -> jax.
         return jnp.asarray(distribution.sample(key, shape), dtype=jnp.float64)
     # JAX draws multiples of 2⁻⁵² from zero on; half a step further in, no draw is zero, whose quantile may be −∞.
     return jax.random.uniform(key, shape, dtype=jnp.float64) + 2.0**-53
+
+
+def is_normal(population: Population) -> bool:
+    """Whether z is standard normal."""
+    noise = population.closed.noise
+    if noise is None:
+        return False
+    distribution = noise if isinstance(noise, Distribution) else noise()
+    return type(distribution) is Normal and (float(distribution.loc), float(distribution.scale)) == (0.0, 1.0)
 
 
 def transform(population: Population, z: jax.Array, theta: jax.Array) -> jax.Array:

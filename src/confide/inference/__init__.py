@@ -1,0 +1,6 @@
+"""Inference: from a published number to what is known about the population."""
+
+from confide.inference.proposal import Walk
+from confide.inference.verb import infer
+
+__all__ = ["Walk", "infer"]

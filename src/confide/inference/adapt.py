@@ -1,0 +1,48 @@
+"""Adaptation of the random walk, during warm-up only and pooled over the chains."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from confide.inference.proposal import Proposal
+
+
+class Adaptation(NamedTuple):
+    """The size and shape of the walk, and what they were learned from."""
+
+    log_size: jax.Array
+    mean: jax.Array
+    covariance: jax.Array
+    count: jax.Array
+
+    def proposal(self) -> Proposal:
+        """The walk in free coordinates."""
+        k = self.mean.size
+        jitter = 1e-12 * jnp.eye(k) * (jnp.trace(self.covariance) / k + 1e-300)
+        return Proposal(jnp.exp(self.log_size) * jnp.linalg.cholesky(self.covariance + jitter), on="free")
+
+
+def start(free: jax.Array) -> Adaptation:
+    """From the chains' starts (chains, k): their own spread, as the prior's."""
+    k = free.shape[-1]
+    return Adaptation(jnp.log(2.4 / jnp.sqrt(k)), jnp.mean(free, axis=0), jnp.eye(k), jnp.ones(()))
+
+
+def update(adaptation: Adaptation, free: jax.Array, accepted: jax.Array) -> Adaptation:
+    """Robbins–Monro on the size, towards the acceptance that suits the dimension; running moments for the shape.
+
+    The gain falls as t^{−0.6} for the size, and as t^{−0.8} for the moments, which forgets the starts.
+    """
+    log_size, mean, covariance, count = adaptation
+    k = mean.size
+    wanted = 0.4 if k == 1 else 0.28
+    rate = jnp.mean(accepted)
+    log_size = log_size + 2.0 * count**-0.6 * (rate - wanted)
+    gain = (count + 2.0) ** -0.8
+    centred = free - mean
+    mean = mean + gain * jnp.mean(centred, axis=0)
+    covariance = covariance + gain * (centred.T @ centred / free.shape[0] - covariance)
+    return Adaptation(log_size, mean, covariance, count + 1.0)

@@ -1,0 +1,126 @@
+"""`grid`: the posterior of one or two parameters by quadrature; the draws are independent."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import NDArray
+
+from confide.errors import IncompatibleError
+from confide.inference import line, plane
+from confide.inference.diagnostics import independent
+from confide.inference.problem import Problem
+from confide.likelihood.joint import Joint
+from confide.posterior import Exact, Posterior
+from confide.prior import Prior
+
+Floats = NDArray[np.float64]
+
+#: probability in the outermost cells at which the prior's edge is named
+_EDGE = 1e-3
+
+
+@jax.jit
+def _prior_part(prior: Prior, free: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """θ and the prior's log density of the free coordinates."""
+    return prior.constrain(free), prior.log_prob_free(free)
+
+
+@jax.jit
+def _constrain(prior: Prior, free: jax.Array) -> jax.Array:
+    return prior.constrain(free)
+
+
+def log_density(joint: Joint, values: Any, prior: Prior, free: Floats) -> Floats:
+    """log p(θ, y) in free coordinates (M, k); −∞ where the prior has none, and there the likelihood is not asked."""
+    theta, log_prior = (np.asarray(part) for part in _prior_part(prior, jnp.asarray(free)))
+    usable = np.isfinite(log_prior) & np.all(np.isfinite(theta), axis=-1)
+    if not np.any(usable):
+        return np.full(free.shape[0], -np.inf)
+    # a usable θ stands in where there is none, so that shapes stay the same
+    asked = np.where(usable[:, None], theta, theta[np.argmax(usable)])
+    found = np.asarray(joint.log_likelihood(asked, values))
+    return np.where(usable, found + log_prior, -np.inf)
+
+
+def posterior(problem: Problem, joint: Joint, key: jax.Array, chains: int, draws: int) -> Posterior:
+    """The posterior by quadrature, and independent draws from it."""
+    k = problem.prior.free_dimension
+    if k > 2:
+        raise IncompatibleError(
+            f"method 'grid' serves one or two parameters, and {problem.population.name} has {k}; use method='nuts'"
+        )
+    evaluate = partial(log_density, joint, problem.values, problem.prior)
+    low, high = line.reach(problem.prior)
+    return (_on_line if k == 1 else _on_plane)(problem, joint, evaluate, low, high, key, (chains, draws))
+
+
+def _on_line(
+    problem: Problem, joint: Joint, evaluate: Any, low: Floats, high: Floats, key: jax.Array, shape: tuple[int, int]
+) -> Posterior:
+    prior, (name,) = problem.prior, problem.population.names
+    found = line.integrate(lambda free: evaluate(free[:, None]), float(low[0]), float(high[0]))
+    fine, density, cumulative = line.distribution(found)
+    uniforms = np.asarray(jax.random.uniform(key, shape, dtype=jnp.float64))
+    drawn = line.invert(uniforms, fine, density, cumulative)
+    theta = np.asarray(_constrain(prior, jnp.asarray(drawn)[..., None]))
+    nodes = np.asarray(_constrain(prior, jnp.asarray(found.free)[:, None]))
+    share = found.density / found.density.sum()
+    mean = share @ nodes
+    sd = np.sqrt(share @ (nodes - mean) ** 2)
+    names = prior.by_name(theta)
+    table = np.asarray(_constrain(prior, jnp.asarray(fine)[:, None]))
+    exact = None
+    if table.shape[-1] == 1:
+        slope = np.gradient(table[:, 0], fine)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            on_theta = np.where(slope > 0, density / slope, 0.0)
+        exact = Exact({name: float(mean[0])}, {name: float(sd[0])}, table[:, 0], on_theta, cumulative)
+    else:
+        exact = Exact(prior.by_name(mean), prior.by_name(sd))
+    return Posterior(names, "grid", joint.name, independent(names, _edges(prior, found)), prior, exact)
+
+
+def _edges(prior: Prior, found: line.Line) -> list[str]:
+    """Says so by name if the mass piles up where the prior ends."""
+    notes = []
+    support = prior.parts[0].support
+    for side, bound in (("lower", getattr(support, "lower_bound", None)), ("upper", getattr(support, "upper_bound", None))):
+        if bound is None or not np.ndim(bound) == 0 or not hasattr(support, "lower_bound") or not hasattr(support, "upper_bound"):
+            continue
+        theta = np.asarray(_constrain(prior, jnp.asarray(found.free)[:, None]))[:, 0]
+        width = float(support.upper_bound) - float(support.lower_bound)
+        near = np.abs(theta - float(bound)) < 0.005 * width
+        mass = float(found.density[near].sum() / found.density.sum())
+        if mass > 0.05:
+            notes.append(
+                f"{100 * mass:.0f}% of the posterior of {prior.names[0]} lies at the {side} edge {float(bound):g} of "
+                "the prior: the prior, not the release, decides there"
+            )
+    return notes
+
+
+def _on_plane(
+    problem: Problem, joint: Joint, evaluate: Any, low: Floats, high: Floats, key: jax.Array, shape: tuple[int, int]
+) -> Posterior:
+    prior = problem.prior
+    found = plane.integrate(evaluate, low, high)
+    uniforms = np.asarray(jax.random.uniform(key, (*shape, 3), dtype=jnp.float64))
+    theta = np.asarray(_constrain(prior, jnp.asarray(plane.draw(found, uniforms))))
+    t = np.stack(np.meshgrid(found.first, found.second, indexing="ij"), axis=-1).reshape(-1, 2)
+    nodes = np.asarray(_constrain(prior, jnp.asarray(found.free(t))))
+    share = found.density.ravel() / found.density.sum()
+    mean = share @ nodes
+    sd = np.sqrt(share @ (nodes - mean) ** 2)
+    names = prior.by_name(theta)
+    means = {name: _plain(part) for name, part in prior.by_name(mean).items()}
+    sds = {name: _plain(part) for name, part in prior.by_name(sd).items()}
+    return Posterior(names, "grid", joint.name, independent(names, []), prior, Exact(means, sds))
+
+
+def _plain(part: Any) -> Any:
+    return float(part) if np.ndim(part) == 0 else part

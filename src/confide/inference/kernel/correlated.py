@@ -1,0 +1,40 @@
+"""Correlated pseudo-marginal (Deligiannidis, Doucet and Pitt 2018): the noise behind the estimate moves a little."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from confide.inference.kernel.base import Info, Kernel, State, accept, choose, join, log_mean
+from confide.inference.proposal import Proposal
+from confide.inference.target.base import Target
+
+
+class Correlated(Kernel):
+    """`copies` latents behind each estimate, made from noise that keeps a `correlation` from step to step."""
+
+    correlation: jax.Array
+    copies: int = eqx.field(static=True)
+
+    def init(self, key: jax.Array, target: Target, theta: jax.Array, latent: Any = None) -> State:
+        """An estimate at θ; `latent` is here the *noise* of one copy."""
+        noise = target.noise(key, self.copies if latent is None else self.copies - 1)
+        return self._at(target, theta, noise if latent is None else join(latent, noise))
+
+    def _at(self, target: Target, theta: jax.Array, noise: Any) -> State:
+        latents = target.place(noise, theta)
+        estimate = log_mean(target.log_weight(theta, latents, theta, theta))
+        return State(theta, target.prior.log_prob(theta), noise, estimate)
+
+    def step(self, key: jax.Array, target: Target, proposal: Proposal, state: State) -> tuple[State, Info]:
+        """Propose θ' and nearby noise, estimate, accept."""
+        for_theta, for_noise, for_accept = jax.random.split(key, 3)
+        theta, log_ratio = proposal.move(for_theta, target.prior, state.theta)
+        new = self._at(target, theta, target.perturb(for_noise, state.latent, self.correlation))
+        log_ratio = log_ratio + new.log_prior - state.log_prior + new.log_weight - state.log_weight
+        accepted = accept(for_accept, log_ratio)
+        moved = choose(accepted, new, state)
+        return moved, Info(accepted, moved.log_weight, new.log_weight == -jnp.inf)

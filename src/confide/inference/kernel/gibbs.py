@@ -1,0 +1,41 @@
+"""Metropolis–Hastings within Gibbs: the latent given θ, then θ given the latent (Sec 4.2 of the paper)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from confide.inference.kernel.base import Info, Kernel, State, accept, choose, join, start_latent
+from confide.inference.proposal import Proposal
+from confide.inference.target.base import Target
+
+
+class Gibbs(Kernel):
+    """Each block of the latent is proposed from its reference at θ and accepted by its weight."""
+
+    def init(self, key: jax.Array, target: Target, theta: jax.Array, latent: Any = None) -> State:
+        """A latent at θ."""
+        if latent is None:
+            latent, weight = start_latent(key, target, theta)
+        else:
+            weight = target.log_density(theta, latent)
+        return State(theta, target.prior.log_prob(theta), latent, weight)
+
+    def step(self, key: jax.Array, target: Target, proposal: Proposal, state: State) -> tuple[State, Info]:
+        """The latent's blocks one by one, then θ."""
+        for_latent, for_block, for_theta, for_accept = jax.random.split(key, 4)
+        here = state.theta
+        both = join(state.latent, target.draw(for_latent, here, here, state.latent, 1))
+        weights = target.log_weight(here, both, here, here)
+        index = accept(for_block, weights[1] - weights[0]).astype(int)
+        latent = target.pick(both, index)
+        one = jax.tree.map(lambda leaf: leaf[None], latent)
+        theta, log_ratio = proposal.move(for_theta, target.prior, here)
+        old, new = (jnp.sum(target.log_weight(at, one, here, theta)) for at in (here, theta))
+        log_prior = target.prior.log_prob(theta)
+        accepted = accept(for_accept, log_ratio + log_prior - state.log_prior + new - old)
+        where = choose(accepted, (theta, log_prior), (here, state.log_prior))
+        log_weight = jnp.where(accepted, new, old)
+        return State(*where, latent, log_weight), Info(accepted, log_weight, new == -jnp.inf)

@@ -1,0 +1,108 @@
+"""What is asked: a population, what was published about its records, and a prior."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from confide.channel import Channel
+from confide.errors import InvalidArgument
+from confide.model import Model
+from confide.population import Population
+from confide.prior import Prior
+from confide.published import Release
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """One population, its prior, and one model and value per release."""
+
+    population: Population
+    prior: Prior
+    models: tuple[Model, ...]
+    values: tuple[Any, ...]
+    #: whether all releases are about the same records; None for a single one
+    same_records: bool | None
+
+    @property
+    def channels(self) -> tuple[Channel, ...]:
+        """The channels, in the order of the releases."""
+        return tuple(model.channel for model in self.models)
+
+
+def read(population: Any, releases: Any, prior: Any, same_records: bool | None) -> Problem:
+    """A checked problem."""
+    if not isinstance(population, Population):
+        raise InvalidArgument("population", population, "is not a population", "use for example cf.populations.normal()")
+    if isinstance(releases, Release):
+        releases = [releases]
+    if not isinstance(releases, Sequence) or not releases or not all(isinstance(r, Release) for r in releases):
+        raise InvalidArgument(
+            "releases", releases, "is not a release or a list of them", "give Release(channel, value), or Release.load"
+        )
+    models = tuple(Model(population, release.channel) for release in releases)
+    values = tuple(np.asarray(release.value, dtype=np.float64) for release in releases)
+    shared = None if len(releases) == 1 else _shared(releases, same_records)
+    if shared and len({release.channel.n for release in releases}) > 1:
+        raise InvalidArgument(
+            "same_records",
+            same_records,
+            "cannot be: the releases have different numbers of records",
+            "say same_records=False, or check the channels' n",
+        )
+    return Problem(population, Prior.of(population, prior), models, values, shared)
+
+
+def _shared(releases: Sequence[Release], said: bool | None) -> bool:
+    """Whether the releases are about the same records: as their files record it, or as it is said."""
+    recorded = _recorded(releases)
+    if said is None:
+        if recorded is None:
+            raise InvalidArgument(
+                "same_records",
+                None,
+                "is not said, and the releases do not record whether they share records",
+                "say same_records=True if all are about the same records, False if each is about its own",
+            )
+        return recorded
+    if not isinstance(said, bool | np.bool_):
+        raise InvalidArgument("same_records", said, "is not True or False", "say whether the releases share records")
+    if recorded is not None and recorded != bool(said):
+        raise InvalidArgument(
+            "same_records",
+            said,
+            f"contradicts what the releases record ({_described(releases)})",
+            "leave it out, or correct the releases' data set and part",
+        )
+    return bool(said)
+
+
+def _recorded(releases: Sequence[Release]) -> bool | None:
+    """True: one data set and part; False: all data sets differ, or all parts of one differ; None: not known."""
+    if any(release.dataset is None for release in releases):
+        return None
+    places = [(release.dataset, release.part) for release in releases]
+    if len(set(places)) == 1:
+        return True
+    datasets = {release.dataset for release in releases}
+    if len(datasets) == len(releases):
+        return False
+    parts = [release.part for release in releases]
+    if len(datasets) == 1 and None not in parts and len(set(parts)) == len(parts) and _apart(parts):
+        return False
+    return None
+
+
+def _apart(parts: Sequence[Any]) -> bool:
+    """Whether parts have no record in common: different names say so, positions and hashes are compared."""
+    named = [isinstance(part, str) for part in parts]
+    if any(named):
+        return all(named)
+    return not any(one.overlaps(two) for i, one in enumerate(parts) for two in parts[i + 1 :])
+
+
+def _described(releases: Sequence[Release]) -> str:
+    return "; ".join(f"{release.dataset}, {'all' if release.part is None else release.part}" for release in releases)

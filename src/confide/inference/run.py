@@ -1,0 +1,137 @@
+"""One runner for all kernels: a scan over steps, chains vectorised, keys explicit, adaptation in warm-up only."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from confide._progress import progress
+from confide.errors import InvalidArgument
+from confide.inference import adapt
+from confide.inference.kernel.base import Kernel, State
+from confide.inference.proposal import Proposal, Walk
+from confide.inference.target.base import Target
+from confide.prior import Prior
+
+#: prior draws tried for a start of positive density, per chain
+_TRIES = 64
+
+
+class Trace(NamedTuple):
+    """What a run leaves: θ (chains, draws, d) and what each step reported (chains, draws)."""
+
+    theta: np.ndarray
+    accepted: np.ndarray
+    log_weight: np.ndarray
+    empty: np.ndarray
+    complete: bool
+
+
+@partial(jax.jit, static_argnames=("chains",))
+def _starts(kernel: Kernel, target: Target, key: jax.Array, chains: int) -> tuple[State, jax.Array]:
+    """For each chain a state at a draw from the prior, chosen by weight among several; and whether any has density."""
+
+    def one(key: jax.Array) -> tuple[State, jax.Array]:
+        for_theta, for_latent, for_index = jax.random.split(key, 3)
+        thetas = target.prior.sample(for_theta, (_TRIES,))
+        keys = jax.random.split(for_latent, _TRIES)
+        states = jax.lax.map(lambda pair: kernel.init(pair[0], target, pair[1]), (keys, thetas))
+        weight = jnp.nan_to_num(states.log_weight + 0 * states.log_prior, nan=-jnp.inf)
+        # flattened, so that chains start apart: this is a start, not a sample
+        index = jax.random.categorical(for_index, weight / jnp.maximum(1.0, 0.02 * _spread(weight)))
+        return jax.tree.map(lambda leaf: leaf[index], states), jnp.any(weight > -jnp.inf)
+
+    return jax.vmap(one)(jax.random.split(key, chains))
+
+
+def _spread(weight: jax.Array) -> jax.Array:
+    finite = weight > -jnp.inf
+    low = jnp.min(jnp.where(finite, weight, jnp.inf))
+    return jnp.where(jnp.any(finite), jnp.max(weight) - low, 0.0)
+
+
+@partial(jax.jit, static_argnames=("kernel_steps", "on"))
+def _advance(
+    kernel: Kernel,
+    target: Target,
+    states: State,
+    tuning: adapt.Adaptation,
+    fixed: jax.Array,
+    adapting: jax.Array,
+    key: jax.Array,
+    kernel_steps: int,
+    on: str,
+) -> tuple[State, adapt.Adaptation, tuple[jax.Array, ...]]:
+    """So many steps of every chain; what is reported has shape (chains, steps)."""
+    chains = states.theta.shape[0]
+
+    def body(carry: tuple, index: jax.Array) -> tuple:
+        states, tuning = carry
+        proposal = tuning.proposal() if on == "adapted" else Proposal(fixed, on=on)
+        keys = jax.random.split(jax.random.fold_in(key, index), chains)
+        states, info = jax.vmap(kernel.step, in_axes=(0, None, None, 0))(keys, target, proposal, states)
+        if on == "adapted":
+            learned = adapt.update(tuning, target.prior.unconstrain(states.theta), info.accepted)
+            tuning = jax.tree.map(lambda new, old: jnp.where(adapting, new, old), learned, tuning)
+        return (states, tuning), (states.theta, info.accepted, info.log_weight, info.empty)
+
+    (states, tuning), reported = jax.lax.scan(body, (states, tuning), jnp.arange(kernel_steps))
+    return states, tuning, jax.tree.map(lambda leaf: jnp.moveaxis(leaf, 0, 1), reported)
+
+
+def starts(kernel: Kernel, target: Target, key: jax.Array, chains: int) -> State:
+    """States of positive density, or an error that says there is none."""
+    states, alive = _starts(kernel, target, key, chains)
+    if not bool(np.all(np.asarray(alive))):
+        raise InvalidArgument(
+            "releases",
+            "the published value",
+            f"has density zero at all of {_TRIES} draws from the prior",
+            "check the value, the channel and the prior; they do not fit each other",
+        )
+    return states
+
+
+def run(
+    kernel: Kernel, target: Target, key: jax.Array, *, chains: int, warmup: int, draws: int, walk: Walk | None
+) -> Trace:
+    """Chains from dispersed starts; an interrupt returns what is there."""
+    for_start, for_steps = jax.random.split(key)
+    states = starts(kernel, target, for_start, chains)
+    tuning = adapt.start(target.prior.unconstrain(states.theta))
+    fixed = jnp.eye(_walk_dimension(target.prior, walk)) * (1.0 if walk is None else walk.sd)
+    on = "adapted" if walk is None else walk.on
+    # one compiled length for all of a run
+    length = int(min(1000, max(50, -(-max(draws, warmup) // 20))))
+    blocks = [True] * -(-warmup // length) + [False] * -(-draws // length)
+    kept: list[tuple[np.ndarray, ...]] = []
+    complete = True
+    try:
+        for index, warming in enumerate(progress(blocks, "sampling")):
+            states, tuning, reported = _advance(
+                kernel,
+                target,
+                states,
+                tuning,
+                fixed,
+                jnp.asarray(warming),
+                jax.random.fold_in(for_steps, index),
+                length,
+                on,
+            )
+            if not warming:
+                kept.append(tuple(np.asarray(part) for part in reported))
+    except KeyboardInterrupt:
+        complete = False
+        if not kept:
+            raise
+    theta, accepted, log_weight, empty = (np.concatenate(parts, axis=1)[:, :draws] for parts in zip(*kept, strict=True))
+    return Trace(theta, accepted, log_weight, empty, complete)
+
+
+def _walk_dimension(prior: Prior, walk: Walk | None) -> int:
+    return prior.free_dimension if walk is None or walk.on == "free" else prior.dimension

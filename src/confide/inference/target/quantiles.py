@@ -1,0 +1,103 @@
+"""The quantile function of s(clip X) inside a chain, by the cheapest way that serves.
+
+Where s is monotone between the bounds, Q_s = s(clip Q_X). Where s is even and increasing in |x| and records are
+symmetric about 0, |X| has the upper tail 2 P(X > x), so that Q_s(u) = s(clip −Q_X((1−u)/2)). Otherwise the law of s(X)
+is surveyed and inverted at every θ, and integer records are steps.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.nn import sigmoid
+
+from confide.expression.evaluate import evaluate
+from confide.likelihood.pool import window_model
+from confide.likelihood.transformed import TransformedLaw
+from confide.likelihood.transformed_quantile import quantile, survey
+from confide.likelihood.window import window_values
+from confide.model import Model
+from confide.population import tails
+
+#: above so many records the levels near 1 need digits that a quantile function of u does not have
+_MOST_RECORDS = 10**7
+_PROBES = 64
+
+
+@functools.lru_cache(maxsize=256)
+def shape(model: Model) -> str:
+    """"increasing", "decreasing", "even", "surveyed" or "steps"."""
+    law = window_model(model).values
+    if not isinstance(law, TransformedLaw):
+        return "steps"
+    if model.channel.n > _MOST_RECORDS:
+        return "surveyed"
+    directions = set(law.directions)
+    if directions in ({1}, {-1}) and _ordered(law):
+        return "increasing" if directions == {1} else "decreasing"
+    if _even(law) and _symmetric(model):
+        return "even"
+    return "surveyed"
+
+
+def _ordered(law: TransformedLaw) -> bool:
+    """Whether the pieces follow each other, so that their union is monotone."""
+    ends = np.asarray(law.values)
+    jumps = (ends[1:, 0] - ends[:-1, 1]) * (ends[-1, 1] - ends[0, 0])
+    return bool(np.all(jumps >= 0))
+
+
+def _even(law: TransformedLaw) -> bool:
+    """Whether s(−x) = s(x), with s increasing in |x|: two mirrored halves of one tree."""
+    knots, ends = np.asarray(law.knots), np.asarray(law.values)
+    half = len(law.directions) // 2
+    if not np.array_equal(knots, -knots[::-1]) or law.directions != (-1,) * half + (1,) * half:
+        return False
+    if np.any(ends[half + 1 :, 0] < ends[half:-1, 1]):
+        return False
+    x = np.linspace(0.0, knots[-1], 257)
+    return bool(np.array_equal(evaluate(law.tree, x), evaluate(law.tree, -x)))
+
+
+def _symmetric(model: Model) -> bool:
+    """Whether records are symmetric about 0, at random θ and x."""
+    population = model.population
+    with jax.enable_x64(True):
+        free = 2.0 * jax.random.normal(jax.random.key(1), (_PROBES, population.unconstrained_dimension))
+        theta = population.constrain(free)
+        level = 0.5 + 0.45 * np.asarray(jax.random.uniform(jax.random.key(2), (_PROBES,)))
+        x = np.asarray(population.quantile(level, theta))
+        below, above = population.cdf(-x, theta), population.survival(x, theta)
+    return bool(np.all(np.abs(np.asarray(below) - np.asarray(above)) <= 1e-13))
+
+
+def window(model: Model, zeta: jax.Array, theta: jax.Array) -> jax.Array:
+    """The values of a window at logits ζ of any shape; ranks that do not exist hold the ends of the range."""
+    prepared, how = window_model(model), shape(model)
+    law = prepared.values
+    if not isinstance(law, TransformedLaw):
+        return window_values(_Fixed(law.steps(theta).quantile), zeta, prepared.low, prepared.high)  # type: ignore[arg-type]
+    if how == "surveyed":
+        ladder = survey(law, theta, jnp.zeros((0,))).ladder
+        return window_values(
+            _Fixed(lambda z: quantile(law, ladder, z, theta)),  # type: ignore[arg-type]
+            zeta,
+            prepared.low,
+            prepared.high,
+        )
+    above = sigmoid(zeta if how == "decreasing" else -zeta)
+    level = 0.5 * above if how == "even" else 1.0 - above
+    x = jnp.vectorize(lambda q: tails.quantile(model.population, q, theta))(level)
+    value = law.apply(-x if how == "even" else x)
+    return jnp.where(jnp.isfinite(zeta), value, jnp.where(zeta < 0, prepared.low, prepared.high))
+
+
+class _Fixed:
+    """A quantile function in the place of a table."""
+
+    def __init__(self, quantile: Callable[[jax.Array], jax.Array]) -> None:
+        self.quantile = quantile

@@ -1,0 +1,221 @@
+"""A window of ranks is latent: order statistics at any n (Algorithm 7 on what the mechanism can see).
+
+The mechanism sees only the sorted values of ranks m−K … m+K, so z is that window on the uniform scale: 2K + 1 numbers
+for every n. Two references serve.
+
+* *From the prior*: the middle level is Beta(m, n−m+1), and exponentials lead outwards. It knows nothing of θ, and the
+  weight is p(y | window).
+* *Anchored*: the middle *value* v is drawn around the published one, and its level F(v; θ) follows θ. The weight gains
+  the density of the order statistic at v over that of the draw. Where noise is small against the sampling spread (large
+  n), only this keeps the latent where the published value is while θ moves.
+
+Clipped records are atoms at the ends of the range: an atom is drawn with a fixed probability, and the level inside it
+is uniform.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from confide.errors import IncompatibleError
+from confide.inference.target import quantiles
+from confide.inference.target.base import Latent, Target
+from confide.likelihood import ROUTES
+from confide.likelihood.pool import window_model
+from confide.likelihood.transformed import Tails, TransformedLaw
+from confide.likelihood.window import Ranks, outward
+from confide.mechanism.additive import AdditiveLaw
+from confide.model import Model
+from confide.prior import Prior
+from confide.statistic import OrderStatistic
+
+#: shares of the anchored reference: near the published value, anywhere in the range, and at each atom
+_NEAR, _ATOM = 0.9, 0.02
+_PROBES = 512
+#: of the probes, those whose windows lie nearest to the published value
+_NEAREST = 24
+
+
+class Anchor(NamedTuple):
+    """Where the middle value is drawn: a Cauchy law cut to the range, mixed with a uniform one, and atoms."""
+
+    centre: jax.Array
+    scale: jax.Array
+    low: jax.Array
+    high: jax.Array
+    #: the probability of the atom at the lower and at the upper end
+    atoms: jax.Array
+
+    def _angles(self) -> tuple[jax.Array, jax.Array]:
+        return jnp.arctan((self.low - self.centre) / self.scale), jnp.arctan((self.high - self.centre) / self.scale)
+
+    def value(self, uniforms: jax.Array) -> jax.Array:
+        """The middle value from two uniform numbers (…, 2)."""
+        first, last = self._angles()
+        near = self.centre + self.scale * jnp.tan(first + uniforms[..., 1] * (last - first))
+        wide = self.low + uniforms[..., 1] * (self.high - self.low)
+        # the first number chooses: lower atom, upper atom, near, anywhere
+        edges = jnp.cumsum(jnp.concatenate([self.atoms, (1 - self.atoms.sum())[None] * _NEAR]))
+        kind = jnp.searchsorted(edges, uniforms[..., 0], side="right")
+        inside = jnp.clip(jnp.where(kind == 2, near, wide), self.low, self.high)
+        return jnp.where(kind == 0, self.low, jnp.where(kind == 1, self.high, inside))
+
+    def log_density(self, value: jax.Array) -> jax.Array:
+        """The log density inside the range, or the log probability of an atom."""
+        first, last = self._angles()
+        offset = (value - self.centre) / self.scale
+        near = 1.0 / ((last - first) * self.scale * (1 + offset**2))
+        inside = (1 - self.atoms.sum()) * (_NEAR * near + (1 - _NEAR) / (self.high - self.low))
+        on_low, on_high = self.on_atom(value)
+        return jnp.log(jnp.where(on_low, self.atoms[0], jnp.where(on_high, self.atoms[1], inside)))
+
+    def on_atom(self, value: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """Whether a value is the lower or the upper atom."""
+        return (value <= self.low) & (self.atoms[0] > 0), (value >= self.high) & (self.atoms[1] > 0)
+
+
+class WindowTarget(Target):
+    """The window of ranks that a mechanism sees. A latent is (uniforms of the middle, exponentials above, below)."""
+
+    prior: Prior
+    model: Model = eqx.field(static=True)
+    value: jax.Array
+    anchor: Anchor | None
+
+    @classmethod
+    def of(cls, prior: Prior, model: Model, value: jax.Array, anchored: bool) -> WindowTarget:
+        """Anchored where that is possible and of use: where the noise is not large against the sampling spread."""
+        reason = why_no_window(model)
+        if reason is not None:
+            raise IncompatibleError(reason)
+        free = cls(prior, model, value, None)
+        if not anchored or not _can_anchor(model):
+            return free
+        spread, noise = _scales(free, jax.random.key(0))
+        if not float(noise) < 20.0 * float(spread):
+            return free
+        law, (low, high) = window_model(model).values, model.channel.statistic.ranges[0]
+        assert isinstance(law, TransformedLaw)
+        ends = np.asarray([low, high])
+        atoms = np.asarray([_ATOM if np.any(np.asarray(law.atoms) == end) else 0.0 for end in ends])
+        centre = jnp.clip(value, low, high)
+        return cls(prior, model, value, Anchor(centre, noise, jnp.asarray(low), jnp.asarray(high), jnp.asarray(atoms)))
+
+    @property
+    def ranks(self) -> Ranks:
+        """The rank m of n."""
+        statistic, n = self.model.channel.statistic, self.model.channel.n
+        assert isinstance(statistic, OrderStatistic)
+        return Ranks(float(n), float(statistic.rank(n)))
+
+    def noise(self, key: jax.Array, count: int) -> Latent:
+        """Uniform numbers for the middle and exponentials for either side, θ-free; or the middle's logit itself."""
+        cap = self.model.channel.law.window
+        for_middle, for_sides = jax.random.split(key)
+        sides = jax.random.exponential(for_sides, (2, count, cap), dtype=jnp.float64)
+        if self.anchor is None:
+            one, two = jax.random.split(for_middle)
+            ranks = self.ranks
+            middle = jax.random.loggamma(one, ranks.rank, (count,), dtype=jnp.float64) - jax.random.loggamma(
+                two, ranks.n - ranks.rank + 1.0, (count,), dtype=jnp.float64
+            )
+            return middle, sides[0], sides[1]
+        uniforms = jax.random.uniform(for_middle, (count, 3), dtype=jnp.float64)
+        return (self.anchor.value(uniforms[:, :2]), uniforms[:, 2]), sides[0], sides[1]
+
+    def draw(self, key: jax.Array, theta: jax.Array, other: jax.Array, current: Latent, count: int) -> Latent:
+        """A window anew."""
+        del theta, other, current
+        return self.noise(key, count)
+
+    def log_weight(self, theta: jax.Array, latents: Latent, first: jax.Array, second: jax.Array) -> jax.Array:
+        """log p(y | window), and for an anchored middle the density of the order statistic over that of the draw."""
+        del first, second
+        middle, above, below = latents
+        if self.anchor is None:
+            window = quantiles.window(self.model, outward(middle, above, below, self.ranks), theta)
+            return self.model.channel.law.log_prob(self.value, window)[:, None]
+        value, inside = middle
+        levels, log_order = self._order_density(theta, value, inside)
+        zeta = outward(levels.logit(), above, below, self.ranks)
+        window = quantiles.window(self.model, zeta, theta).at[:, above.shape[-1]].set(value)
+        # rounding must not put a neighbour on the wrong side of the middle
+        cap = above.shape[-1]
+        order = jnp.arange(window.shape[-1])
+        window = jnp.where(order < cap, jnp.minimum(window, value[:, None]), jnp.maximum(window, value[:, None]))
+        log_prob = self.model.channel.law.log_prob(self.value, window)
+        usable = log_order > -jnp.inf
+        return (jnp.where(usable, log_prob, 0.0) + log_order - self.anchor.log_density(value))[:, None]
+
+    def _order_density(self, theta: jax.Array, value: jax.Array, inside: jax.Array) -> tuple[Tails, jax.Array]:
+        """The level of the middle value, and the log density of the order statistic (log mass rate on an atom)."""
+        assert self.anchor is not None
+        law = window_model(self.model).values
+        assert isinstance(law, TransformedLaw)
+        found, density = law.tails_and_density(value, theta)
+        on_low, on_high = self.anchor.on_atom(value)
+        on_atom = on_low | on_high
+        mass = jnp.where(on_low, found.weak.below, found.strict.above)
+        below = jnp.where(on_atom, jnp.where(on_low, inside * mass, found.strict.below + inside * mass), found.weak.below)
+        above = jnp.where(on_atom, jnp.where(on_low, found.weak.above + (1 - inside) * mass, (1 - inside) * mass), found.weak.above)
+        rate = jnp.where(on_atom, mass, density)
+        possible = (rate > 0) & (below > 0) & (above > 0)
+        ranks = self.ranks
+        constant = math.lgamma(ranks.n + 1) - math.lgamma(ranks.rank) - math.lgamma(ranks.n - ranks.rank + 1)
+        safe = [jnp.where(possible, part, 0.5) for part in (below, above, rate)]
+        log_p = (ranks.rank - 1) * jnp.log(safe[0]) + (ranks.n - ranks.rank) * jnp.log(safe[1]) + jnp.log(safe[2])
+        return Tails(safe[0], safe[1]), jnp.where(possible, log_p + constant, -jnp.inf)
+
+
+def why_no_window(model: Model) -> str | None:
+    """Why the windows of a model cannot be simulated, or None."""
+    if isinstance(model.channel.law, AdditiveLaw):
+        return None if _readable(model) else "the monotone pieces of the statistic cannot be read"
+    reason = ROUTES["pool"].refuses(model)
+    # a score is not needed here
+    return None if reason is None or "no score" in reason else reason
+
+
+def _readable(model: Model) -> bool:
+    try:
+        window_model(model)
+    except IncompatibleError:
+        return False
+    return True
+
+
+def _can_anchor(model: Model) -> bool:
+    """Atoms only at the ends of the range, and no gaps inside it."""
+    law = window_model(model).values
+    if not isinstance(law, TransformedLaw) or not all(law.directions):
+        return False
+    ends = np.sort(np.asarray(law.values), axis=1)
+    reached = np.maximum.accumulate(ends[np.argsort(ends[:, 0]), 1])
+    return bool(np.all(np.sort(ends[:, 0])[1:] <= reached[:-1]))
+
+
+@jax.jit
+def _scales(target: WindowTarget, key: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """The sampling spread of the middle at fixed θ and the size of the noise, where windows lie near the value."""
+    for_theta, for_window, for_again, for_noise = jax.random.split(key, 4)
+    thetas = target.prior.sample(for_theta, (_PROBES,))
+    first, second = (target.noise(k, _PROBES) for k in (for_window, for_again))
+    cap = target.model.channel.law.window
+
+    def see(latents: Latent) -> jax.Array:
+        zeta = outward(*latents, target.ranks)
+        return jax.lax.map(lambda pair: quantiles.window(target.model, pair[0], pair[1]), (zeta, thetas))
+
+    windows, again = see(first), see(second)
+    middle = windows[:, cap]
+    nearest = jnp.argsort(jnp.abs(middle - target.value))[:_NEAREST]
+    published = target.model.channel.law.sample(for_noise, windows[nearest])
+    noise = jnp.median(jnp.abs(published - middle[nearest]))
+    spread = jnp.median(jnp.abs(middle[nearest] - again[nearest, cap]))
+    return spread, jnp.maximum(noise, 1e-9 * (target.model.channel.statistic.ranges[0][1] - target.model.channel.statistic.ranges[0][0]))

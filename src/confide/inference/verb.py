@@ -1,0 +1,112 @@
+"""`infer`: what a release says about the population."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from confide._precision import float64
+from confide._random import as_key
+from confide.errors import IncompatibleError, InvalidArgument
+from confide.inference import grid, latent, nuts
+from confide.inference.problem import Problem, read
+from confide.likelihood.joint import Joint, joint_route
+from confide.population import Population
+from confide.posterior import Posterior
+from confide.published import Release
+
+METHODS = ("grid", "nuts", "mh", *latent.KERNELS)
+
+
+@float64
+def infer(
+    population: Population,
+    releases: Release | Sequence[Release],
+    prior: Any,
+    *,
+    same_records: bool | None = None,
+    method: str = "auto",
+    route: str = "auto",
+    key: Any = 0,
+    chains: int = 4,
+    warmup: int = 1000,
+    draws: int = 1000,
+    **options: Any,
+) -> Posterior:
+    """The posterior of a population's parameters given what was published, noise and clipping included.
+
+    `prior` maps each parameter to a proper numpyro distribution. With several releases, `same_records` says whether
+    they are about the same records, unless their data set and part record it. Methods:
+
+    - `auto`: `grid` where p(y | θ) can be computed (one or two parameters; `nuts` beyond), else `mhaar`;
+    - `grid`: quadrature, independent draws;  `nuts`: NumPyro's sampler on p(y | θ);
+    - `mh`: Algorithm 4 of the paper, Metropolis–Hastings on p(y | θ) by `route`;
+    - `pmmh`: Algorithm 5;  `mhaar`: Algorithms 6 (`latent="u"`), 7 (`latent="z"`, `subset=m`) and 8 (for `Each`);
+    - `gibbs`: Metropolis–Hastings within Gibbs;  `correlated`: the correlated pseudo-marginal algorithm.
+
+    Options of the latent methods: `latent` ("u" is the normal approximation of a mean, "z" is exact), `copies` (the
+    paper's N), `subset`, `walk` (a `Walk`, else one is adapted during warm-up), `refresh`, `centre`
+    ("midpoint" or "maximum"), `conditional` (draw u given y where its law is known), `correlation`, `anchored`.
+
+    >>> import confide as cf, numpyro.distributions as dist
+    >>> channel = cf.Channel(cf.Mean("x", bounds=(0, 1)), cf.Laplace(cf.PureDP(1.0)), n=1000)
+    >>> posterior = cf.infer(cf.populations.bernoulli(), cf.Release(channel, 0.31), {"probability": dist.Beta(1.0, 1.0)})
+    >>> round(posterior.mean["probability"], 4), round(posterior.sd["probability"], 4)
+    (0.3104, 0.0147)
+    """
+    problem = read(population, releases, prior, same_records)
+    if method != "auto" and method not in METHODS:
+        raise InvalidArgument("method", method, "is not a method", f"use 'auto' or one of {', '.join(METHODS)}")
+    sizes = {name: _count(name, size) for name, size in (("chains", chains), ("warmup", warmup), ("draws", draws))}
+    random = as_key(key)
+    joint = None
+    if method in ("auto", "grid", "nuts", "mh"):
+        joint = _joint(problem, route, method)
+    if method == "auto":
+        method = "mhaar" if joint is None else "grid" if problem.prior.free_dimension <= 2 else "nuts"
+    if joint is not None and method in ("grid", "nuts"):
+        _no_options(method, options)
+        if method == "grid":
+            return grid.posterior(problem, joint, random, sizes["chains"], sizes["draws"])
+        return nuts.posterior(problem, joint, random, **sizes)
+    return latent.posterior(problem, joint, method, random, **sizes, **options)
+
+
+def _joint(problem: Problem, route: str, method: str) -> Joint | None:
+    """The joint likelihood; None where `auto` has to go without one."""
+    try:
+        joint = joint_route(problem.models, route, problem.same_records)
+    except IncompatibleError:
+        if method == "auto" and route == "auto":
+            return None
+        raise
+    if method == "auto" and route == "auto" and joint.name == "normal" and not _normal_is_all(problem):
+        return None
+    # a value that the channel cannot publish is found here, before any work
+    joint.log_likelihood(jnp.asarray(problem.prior.sample(jax.random.key(0), (2,))), problem.values)
+    return joint
+
+
+def _normal_is_all(problem: Problem) -> bool:
+    """Whether the central limit theorem may stand in for the exact law: not for few records, where z is cheap."""
+    return all(channel.n >= 1000 for channel in problem.channels)
+
+
+def _count(name: str, value: Any) -> int:
+    least = 0 if name == "warmup" else 1
+    try:
+        number = -1 if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        number = -1
+    if number < least:
+        raise InvalidArgument(name, value, "is not a count", f"give a whole number of at least {least}")
+    return number
+
+
+def _no_options(method: str, options: dict[str, Any]) -> None:
+    if options:
+        raise InvalidArgument("options", sorted(options), f"are not options of method {method!r}", "leave them out")

@@ -1,0 +1,154 @@
+"""The posterior: what is known about θ after the release."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from confide.errors import IncompatibleError, InvalidArgument
+
+if TYPE_CHECKING:
+    from confide.inference.diagnostics import Diagnostics
+    from confide.prior import Prior
+
+Floats = NDArray[np.float64]
+
+
+class Values(dict[str, Any]):
+    """Numbers by parameter; with one parameter it is also that number.
+
+    >>> float(Values(variance=2.0))
+    2.0
+    """
+
+    def __float__(self) -> float:
+        if len(self) != 1:
+            raise TypeError(f"there are several parameters ({', '.join(self)}); name one")
+        return float(next(iter(self.values())))
+
+
+@dataclass(frozen=True)
+class Exact:
+    """Mean and standard deviation by quadrature, and the density on a grid where there is one parameter."""
+
+    mean: Mapping[str, Any]
+    sd: Mapping[str, Any]
+    #: θ, p(θ | y) and P(θ' ≤ θ | y), for one parameter
+    theta: Floats | None = None
+    density: Floats | None = None
+    cdf: Floats | None = None
+
+
+@dataclass(frozen=True, repr=False)
+class Posterior:
+    """Draws from p(θ | y), how they were made, and how far they can be trusted.
+
+    `draws` maps each parameter to an array (chain, draw), with a further axis for a vector. `mean`, `sd` and
+    `interval(prob)` are by parameter too; where the posterior was integrated they come from the integral, not from the
+    draws.
+
+    >>> import confide as cf, numpyro.distributions as dist
+    >>> channel = cf.Channel(cf.Mean("abs(x)", bounds=(-10, 10)), cf.Laplace(cf.PureDP(5.0)), n=100)
+    >>> release = cf.Release(channel, 1.128379)
+    >>> prior = {"variance": dist.InverseGamma(2.0, 2.0)}
+    >>> posterior = cf.infer(cf.populations.normal_variance(), release, prior, key=0)
+    >>> print(posterior)
+    Posterior of variance (method 'grid', route 'spectral')
+      variance: 1.993 ± 0.3182, 90% in (1.524, 2.559)
+    """
+
+    draws: dict[str, Floats]
+    method: str
+    #: how p(y | θ) was computed, or what was latent
+    route: str
+    diagnostics: Diagnostics
+    prior: Prior = field(repr=False)
+    exact: Exact | None = field(default=None, repr=False)
+    #: False if the run was interrupted
+    complete: bool = True
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The parameters."""
+        return tuple(self.draws)
+
+    @property
+    def mean(self) -> Values:
+        """E[θ | y]."""
+        if self.exact is not None:
+            return Values(self.exact.mean)
+        return Values({name: _plain(each.mean(axis=(0, 1))) for name, each in self.draws.items()})
+
+    @property
+    def sd(self) -> Values:
+        """The posterior standard deviation."""
+        if self.exact is not None:
+            return Values(self.exact.sd)
+        return Values({name: _plain(each.std(axis=(0, 1), ddof=1)) for name, each in self.draws.items()})
+
+    def quantile(self, q: Any) -> Values:
+        """Posterior quantiles."""
+        levels = np.asarray(q, dtype=np.float64)
+        if not np.all((levels >= 0) & (levels <= 1)):
+            raise InvalidArgument("q", q, "is not a probability", "give numbers from 0 to 1")
+        if self.exact is not None and self.exact.cdf is not None and self.exact.theta is not None:
+            return Values({self.names[0]: _plain(np.interp(levels, self.exact.cdf, self.exact.theta))})
+        return Values({name: _plain(np.quantile(each, levels, axis=(0, 1))) for name, each in self.draws.items()})
+
+    def interval(self, prob: float = 0.9) -> Values:
+        """The central interval of probability `prob`: (low, high) by parameter."""
+        if not (isinstance(prob, int | float) and 0 < prob < 1):
+            raise InvalidArgument("prob", prob, "is not a probability between 0 and 1", "use for example 0.9")
+        return Values({name: ends for name, ends in self.quantile([0.5 - prob / 2, 0.5 + prob / 2]).items()})
+
+    def summary(self, prob: float = 0.9) -> Any:
+        """A pandas table: mean, sd, interval, effective draws and R-hat of each parameter."""
+        import pandas as pd
+
+        low, high = f"{50 - 50 * prob:g}%", f"{50 + 50 * prob:g}%"
+        rows = {}
+        ends, diagnostics = self.interval(prob), self.diagnostics
+        for name in self.names:
+            size = self.draws[name][0, 0].size
+            columns = [self.mean[name], self.sd[name], *ends[name], diagnostics.ess[name], diagnostics.r_hat[name]]
+            for j in range(size):
+                label = name if size == 1 else f"{name}[{j}]"
+                rows[label] = [float(np.broadcast_to(np.ravel(part), (size,))[j]) for part in columns]
+        return pd.DataFrame.from_dict(rows, orient="index", columns=["mean", "sd", low, high, "ess", "r_hat"])
+
+    def to_arviz(self) -> Any:
+        """The draws as an ArviZ object."""
+        try:
+            import arviz
+        except ImportError:
+            raise IncompatibleError('ArviZ is not installed; use pip install "confide[tables]"') from None
+        return arviz.from_dict(posterior={name: np.asarray(each) for name, each in self.draws.items()})
+
+    def plot(self, axes: Any = None) -> Any:
+        """Prior and posterior of each parameter; returns the matplotlib figure."""
+        from confide.plots.posterior import plot_posterior
+
+        return plot_posterior(self, axes)
+
+    def __str__(self) -> str:
+        how = f"method {self.method!r}, {'route' if self.method in ('grid', 'nuts', 'mh') else 'latent'} {self.route!r}"
+        lines = [f"Posterior of {', '.join(self.names)} ({how}{'' if self.complete else ', interrupted'})"]
+        ends = self.interval(0.9)
+        for name in self.names:
+            mean, sd = np.ravel(self.mean[name]), np.ravel(self.sd[name])
+            low, high = (np.ravel(end) for end in ends[name])
+            for j in range(mean.size):
+                label = name if mean.size == 1 else f"{name}[{j}]"
+                lines.append(f"  {label}: {mean[j]:.4g} ± {sd[j]:.4g}, 90% in ({low[j]:.4g}, {high[j]:.4g})")
+        return "\n".join([*lines, *(f"  warning: {text}" for text in self.diagnostics.warnings)])
+
+    __repr__ = __str__
+
+
+def _plain(value: Any) -> Any:
+    array = np.asarray(value)
+    return float(array) if array.ndim == 0 else array
