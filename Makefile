@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test test-slow lint bench install clean
+.PHONY: demo test test-slow test-spark lint bench install clean
 
 install: $(STAMP)
 
@@ -15,7 +15,7 @@ $(STAMP): pyproject.toml constraints.txt
 	touch $(STAMP)
 
 demo: $(STAMP)
-	$(BIN)/python -m confide
+	$(BIN)/confide demo
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
@@ -27,6 +27,11 @@ test: lint
 
 test-slow: $(STAMP)
 	$(BIN)/python -m pytest -n auto -m slow
+
+# Spark in local mode; it needs Java, and pyspark is large, so it is no part of the other targets.
+test-spark: $(STAMP)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[spark]"
+	$(BIN)/python -m pytest -n 0 -m slow tests/releasing/test_spark.py
 
 bench: $(STAMP)
 	$(BIN)/python benchmarks/likelihood.py

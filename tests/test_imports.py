@@ -42,6 +42,22 @@ def test_the_core_imports_and_works_with_the_modelling_packages_alone():
         channel = cf.Channel(cf.Mean("abs(x)", bounds=(-10, 10)), cf.Laplace(cf.PureDP(1.0)), n=10)
         model = cf.Model(cf.populations.normal_variance(), channel)
         print(model.simulate(0, 2.0).dtype, "pandas" in hidden, "matplotlib" in hidden)
+        # what was published can be described and learnt from; making and reading releases needs more, and says so
+        assert cf.Release(channel, 0.5).value == 0.5 and cf.Rows(0, 5) and cf.Hashed("id", 0, 0.5)
+        for attempt in (lambda: cf.release(channel, [0.5] * 10), lambda: cf.Ledger("budget.db")):
+            try:
+                attempt()
+            except cf.ConfideError as error:
+                assert 'pip install "confide[release]"' in str(error), error
+            else:
+                raise AssertionError("nothing was missing")
+        try:
+            import pathlib, tempfile
+            path = pathlib.Path(tempfile.mkdtemp()) / "release.json"
+            cf.Release(channel, 0.5).save(path)
+            cf.Release.load(path)
+        except cf.ConfideError as error:
+            assert 'pip install "confide[release]"' in str(error), error
         """
     )
     assert result.returncode == 0, result.stderr

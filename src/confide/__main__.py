@@ -1,42 +1,8 @@
-"""`python -m confide`: the main job in miniature, on simulated records."""
+"""`python -m confide`: the program `confide`."""
 
 from __future__ import annotations
 
-import numpy as np
-
-import confide as cf
-
-
-def main() -> None:
-    """Describe a channel, simulate one release, and say what it tells."""
-    population = cf.populations.normal_variance()
-    truth = 2.0
-    candidates = {
-        "abs(x) clipped at 10": ("abs(x)", 10.0),
-        "x**2 clipped at 10": ("x**2", 10.0),
-        "x**2 clipped at 3.2": ("x**2", 3.2),
-    }
-    print(f"100 records from a normal population with mean 0; its variance is unknown (in truth, {truth:g}).\n")
-    print("What should be published, at epsilon = 1?")
-    models = {}
-    for name, (expression, bound) in candidates.items():
-        channel = cf.Channel(cf.Mean(expression, bounds=(-bound, bound)), cf.Laplace(cf.PureDP(1.0)), n=100)
-        models[name] = cf.Model(population, channel)
-        information = cf.information(models[name], truth)
-        found, share = information.matrix[0, 0], np.asarray(information.efficiency)
-        print(f"  {name:22s} Fisher information {found:7.3f}   efficiency {float(share):.0%}")
-    model = models["x**2 clipped at 3.2"]
-    print(f"\n{model.channel}\n")
-    value = float(model.simulate(key=1, theta=truth))
-    print(f"A simulated release: {value:.4f}\n")
-    grid = np.geomspace(0.05, 30.0, 600)
-    log_weight = model.log_likelihood(grid, value) + np.log(np.gradient(grid))
-    weight = np.exp(log_weight - log_weight.max())
-    weight /= weight.sum()
-    low, high = np.interp([0.05, 0.95], np.cumsum(weight), grid)
-    print("What it says, noise and clipping included (prior: flat on (0.05, 30)):")
-    print(f"  variance = {grid @ weight:.2f} on average, between {low:.2f} and {high:.2f} with probability 90%")
-
+from confide_cli import main
 
 if __name__ == "__main__":
     main()

@@ -49,3 +49,12 @@ def test_the_names_that_the_core_exports_load_nothing_heavy():
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
     assert result.stdout.strip() == "[]"
+
+
+def test_the_verb_and_its_package_do_not_collide():
+    """Whatever is imported first, `confide.release` is the function."""
+    code = (
+        "import confide.releasing.verb, confide.published.release, confide as cf; assert callable(cf.release); "
+        "from confide import release, Ledger, Release; assert 'release' in dir(cf) and release is cf.release"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)

@@ -76,7 +76,12 @@ class Ledger:
             self._store = Store(path_or_url)
 
     def __repr__(self) -> str:
-        return f"Ledger({self._store.place!r})"
+        return f"Ledger({self.place!r})"
+
+    @property
+    def place(self) -> str:
+        """Where it is, as a URL without its password."""
+        return self._store.place
 
     def open(self, dataset: str, *, budget: Privacy) -> None:
         """Give a data set its budget, once and for all; opening it again with the same budget does nothing."""

@@ -1,0 +1,145 @@
+"""The commands and their options. Only typer is imported here, so that help is quick."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+
+from confide_cli import options as o
+from confide_cli.study import Study
+
+app = typer.Typer(
+    name="confide",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    help="Choose what to publish about a sensitive data set, publish it privately, and learn from what was published.",
+    epilog="Start with: confide demo",
+)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from importlib.metadata import version
+
+        typer.echo(f"confide {version('confide')}")
+        raise typer.Exit
+
+
+_Version = Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")]
+
+
+@app.callback()
+def _root(version: _Version = False) -> None:
+    """Choose what to publish about a sensitive data set, publish it privately, and learn from what was published."""
+
+
+@app.command(epilog='Example: confide information --population normal_variance --statistic "mean abs(x)" '
+             "--bounds -10 10 --privacy pure:1 --n 100 --theta 2")  # fmt: skip
+def information(
+    study: o.StudyFile = None, population: o.Population = None, statistic: o.Statistics = None, bounds: o.Bounds = None,
+    mechanism: o.Mechanism = None, privacy: o.Privacy = None, n: o.Count = None, theta: o.Theta = None,
+    method: o.Method = None, key: o.Key = None, as_json: o.Json = False,
+) -> None:  # fmt: skip
+    """How much a published number would say about the population: its Fisher information."""
+    told = Study(study, {"population": population, "statistic": statistic, "bounds": bounds, "mechanism": mechanism,
+                         "privacy": privacy, "n": n, "theta": theta, "method": method, "key": key})  # fmt: skip
+    from confide_cli import choose
+
+    choose.information(told, as_json)
+
+
+@app.command(epilog='Example: confide compare --population normal_variance --statistic "mean abs(x)" --statistic '
+             '"mean x**2 on -3.2 3.2" --bounds -10 10 --privacy pure:1 --n 100 --theta 2')  # fmt: skip
+def compare(
+    study: o.StudyFile = None, population: o.Population = None, statistic: o.Statistics = None, bounds: o.Bounds = None,
+    mechanism: o.Mechanism = None, privacy: o.Privacy = None, n: o.Count = None, theta: o.Theta = None,
+    prior: o.Prior = None, criterion: o.Criterion = None, method: o.Method = None, key: o.Key = None,
+    as_json: o.Json = False,
+) -> None:  # fmt: skip
+    """Which of several statistics says the most, at one guarantee."""
+    told = Study(study, {"population": population, "statistic": statistic, "bounds": bounds, "mechanism": mechanism,
+                         "privacy": privacy, "n": n, "theta": theta, "prior": prior, "criterion": criterion,
+                         "method": method, "key": key})  # fmt: skip
+    from confide_cli import choose
+
+    choose.compare(told, as_json)
+
+
+@app.command(epilog="Example: confide optimize --population normal_variance --privacy pure:1 --n 100 --theta 2")
+def optimize(
+    study: o.StudyFile = None, population: o.Population = None, privacy: o.Privacy = None, n: o.Count = None,
+    theta: o.Theta = None, prior: o.Prior = None, criterion: o.Criterion = None, key: o.Key = None,
+    as_json: o.Json = False,
+) -> None:  # fmt: skip
+    """The best statistic, clipping and mechanism at one guarantee."""
+    told = Study(study, {"population": population, "privacy": privacy, "n": n, "theta": theta, "prior": prior,
+                         "criterion": criterion, "key": key})  # fmt: skip
+    from confide_cli import choose
+
+    choose.optimize(told, as_json)
+
+
+@app.command(epilog='Example: confide release people.parquet --column x --statistic "mean abs(x)" --bounds -10 10 '
+             "--privacy pure:1 --n 100 --ledger budget.db --dataset people --output release.json")  # fmt: skip
+def release(
+    data: o.Data, study: o.StudyOption = None, statistic: o.Statistics = None, bounds: o.Bounds = None,
+    mechanism: o.Mechanism = None, privacy: o.Privacy = None, n: o.Count = None, column: o.Column = None,
+    table: o.Table = None, ledger: o.LedgerOption = None, dataset: o.Dataset = None, part: o.Part = None,
+    purpose: o.Purpose = "", missing: o.Missing = None, fresh: o.Fresh = False, output: o.Output = None,
+    as_json: o.Json = False,
+) -> None:  # fmt: skip
+    """Publish a statistic of real records, with exact noise, from a budget."""
+    told = Study(study, {"statistic": statistic, "bounds": bounds, "mechanism": mechanism, "privacy": privacy, "n": n})
+    options = {"column": column, "table": table, "ledger": ledger, "dataset": dataset, "part": part,
+               "purpose": purpose, "missing": missing, "fresh": fresh}  # fmt: skip
+    from confide_cli import publish
+
+    publish.release(told, data, options, output, as_json)
+
+
+@app.command(epilog='Example: confide infer release.json --population normal_variance --prior "variance ~ '
+             'InverseGamma(2, 2)"')  # fmt: skip
+def infer(
+    releases: o.Releases = None, study: o.StudyOption = None, population: o.Population = None, prior: o.Prior = None,
+    value: o.Value = None, statistic: o.Statistics = None, bounds: o.Bounds = None, mechanism: o.Mechanism = None,
+    privacy: o.Privacy = None, n: o.Count = None, same_records: o.SameRecords = None, method: o.Method = None,
+    route: o.Route = None, key: o.Key = None, chains: o.Chains = None, warmup: o.Warmup = None, draws: o.Draws = None,
+    probability: o.Probability = 0.9, as_json: o.Json = False,
+) -> None:  # fmt: skip
+    """What published numbers say about the population, noise and clipping included."""
+    told = Study(study, {"population": population, "prior": prior, "statistic": statistic, "bounds": bounds,
+                         "mechanism": mechanism, "privacy": privacy, "n": n, "method": method, "route": route,
+                         "key": key, "chains": chains, "warmup": warmup, "draws": draws})  # fmt: skip
+    from confide_cli import learn
+
+    learn.infer(told, releases or [], value or [], same_records, probability, as_json)
+
+
+@app.command(epilog="Example: confide ledger budget.db people --budget pure:3, and later: confide ledger budget.db")
+def ledger(
+    place: o.LedgerPlace, dataset: o.LedgerDataset = None, budget: o.Budget = None, as_json: o.Json = False
+) -> None:
+    """What each data set may spend, has spent and has left. Nothing is ever deleted."""
+    from confide_cli import publish
+
+    publish.ledger(place, dataset, budget, as_json)
+
+
+@app.command(epilog="Example: confide schema infer")
+def schema(name: o.SchemaName = "release") -> None:
+    """The JSON Schema of release files, and of what --json prints."""
+    from confide_cli.schemas import NAMES, schema_of
+    from confide_cli.words import choice
+
+    typer.echo(json.dumps(schema_of(choice("schema", name, NAMES)), indent=2))
+
+
+@app.command(epilog="Example: confide demo")
+def demo() -> None:
+    """The whole idea in a minute, on simulated records."""
+    from confide_cli.demo import demo as show
+
+    show()

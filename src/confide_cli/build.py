@@ -1,0 +1,88 @@
+"""From a study to the objects of the library."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from confide.channel import Channel
+from confide.errors import InvalidArgument
+from confide.model import Model
+from confide_cli import words
+from confide_cli.priors import read_prior
+from confide_cli.study import Study, UsageProblem
+
+
+def population_of(study: Study) -> Any:
+    """The population."""
+    return words.read_population(study.need("population", "normal_variance"))
+
+
+def privacy_of(study: Study) -> Any:
+    """The guarantee, if one is given."""
+    text = study.get("privacy")
+    return None if text is None else words.read_privacy(text)
+
+
+def channels_of(study: Study) -> dict[str, Channel]:
+    """The channels, by the words of their statistics."""
+    given = study.need("statistic", '"mean abs(x)"')
+    texts = [given] if isinstance(given, str) else given
+    if not all(isinstance(text, str) for text in texts):
+        raise UsageProblem("every statistic must be a text, such as mean abs(x)")
+    n, privacy = study.need("n", "100"), privacy_of(study)
+    channels: dict[str, Channel] = {}
+    for text in texts:
+        what, bounds, mechanism = words.split_statistic(text)
+        statistic = words.read_statistic(what, bounds or study.need("bounds", "-10 10"))
+        noise = words.read_mechanism(mechanism or study.get("mechanism", "laplace"), privacy)
+        if text in channels:
+            raise InvalidArgument("--statistic", text, "is given twice", "give every statistic once")
+        channels[text] = Channel(statistic, noise, n)
+    return channels
+
+
+def channel_of(study: Study) -> Channel:
+    """The one channel."""
+    channels = channels_of(study)
+    if len(channels) != 1:
+        raise UsageProblem(f"one statistic is needed here, not {len(channels)}")
+    return next(iter(channels.values()))
+
+
+def models_of(study: Study) -> dict[str, Model]:
+    """A model for each channel."""
+    population = population_of(study)
+    return {name: Model(population, channel) for name, channel in channels_of(study).items()}
+
+
+def where_of(study: Study, population: Any) -> dict[str, Any]:
+    """θ, a grid of them, or a prior: exactly one."""
+    theta, prior = study.get("theta"), study.get("prior")
+    if (theta is None) == (prior is None):
+        raise UsageProblem('give either --theta, such as 2 or 0.1:10:100, or --prior "variance ~ InverseGamma(2, 2)"')
+    if theta is not None:
+        return {"theta": words.read_theta(theta, population.dimension)}
+    return {"prior": read_prior(prior)}
+
+
+def part_of(text: str | None) -> Any:
+    """`rows:0:1000`, `hashed:id:0:0.1`, or a name."""
+    from confide.published import Hashed, Rows
+
+    if text is None or not text.startswith(("rows:", "hashed:")):
+        return text
+    kind, *rest = text.split(":")
+    remedy = "write rows:0:1000 or hashed:id:0:0.1"
+    if len(rest) != (2 if kind == "rows" else 3):
+        raise InvalidArgument("--part", text, "is not a part", remedy)
+    start, stop = (words.read_number("--part", each) for each in rest[-2:])
+    if kind == "hashed":
+        return Hashed(rest[0], start, stop)
+    if not (start.is_integer() and stop.is_integer()):
+        raise InvalidArgument("--part", text, "is not a part", remedy)
+    return Rows(int(start), int(stop))
+
+
+def missing_of(text: str | None) -> float | str | None:
+    """`public`, or a number to impute."""
+    return text if text in (None, "public") else words.read_number("--missing", text)

@@ -1,0 +1,118 @@
+"""`information`, `compare` and `optimize`: which statistic to publish."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import confide as cf
+from confide import design
+from confide.published.codec import encode_channel
+from confide_cli import words
+from confide_cli.build import channel_of, models_of, population_of, privacy_of, where_of
+from confide_cli.show import emit, say, table
+from confide_cli.study import Study, UsageProblem
+
+
+def information(study: Study, as_json: bool) -> None:
+    """The Fisher information of what a channel publishes."""
+    population, channel = population_of(study), channel_of(study)
+    theta = words.read_theta(study.need("theta", "2"), population.dimension)
+    found = cf.information(cf.Model(population, channel), theta, **study.chosen("method", "key"))
+    result = {
+        "command": "information",
+        "channel": encode_channel(channel),
+        "parameters": found.names,
+        "theta": found.theta.reshape(-1, found.theta.shape[-1]),
+        "matrix": found.matrix.reshape(-1, *found.matrix.shape[-2:]),
+        "standard_error": found.standard_error.reshape(-1, *found.matrix.shape[-2:]),
+        "efficiency": None if found.efficiency is None else [float(each) for each in found.efficiency.reshape(-1)],
+        "method": found.method,
+        "exact": found.exact,
+    }
+
+    def show() -> None:
+        say(str(channel))
+        say()
+        say(str(found))
+
+    emit(as_json, result, show)
+
+
+def compare(study: Study, as_json: bool) -> None:
+    """Several channels side by side."""
+    models = models_of(study)
+    if len(models) < 2:
+        raise UsageProblem('give at least two statistics, such as --statistic "mean abs(x)" --statistic "mean x**2"')
+    where = where_of(study, next(iter(models.values())).population)
+    found = design.compare(models, **where, **study.chosen("criterion", "method", "key"))
+    rows = [{"channel": name, **row} for name, row in found.table.to_dict(orient="index").items()]
+    result = {
+        "command": "compare",
+        "criterion": found.criterion.name,
+        "best": found.best,
+        "verdict": found.verdict,
+        "channels": {name: encode_channel(model.channel) for name, model in models.items()},
+        "rows": rows,
+    }
+
+    def show() -> None:
+        wanted = ["channel", found.criterion.name, "information", "efficiency", "share of best", "method"]
+        table(rows, list(dict.fromkeys(name for name in wanted if name in rows[0])))
+        say()
+        say(found.verdict)
+
+    emit(as_json, result, show)
+
+
+def optimize(study: Study, as_json: bool) -> None:
+    """The best channel at one guarantee."""
+    population, privacy = population_of(study), privacy_of(study)
+    if privacy is None:
+        study.need("privacy", "pure:1")
+    found = design.optimize(
+        population,
+        privacy=privacy,
+        n=study.need("n", "100"),
+        **where_of(study, population),
+        **study.chosen("criterion", "key"),
+    )
+    rows: list[dict[str, Any]] = found.table.to_dict(orient="records")
+    result = {
+        "command": "optimize",
+        "best": encode_channel(found.best),
+        "words": in_words(found.best),
+        "explanation": found.explain(),
+        "rows": rows,
+    }
+
+    def show() -> None:
+        wanted = ["statistic", "mechanism", "information", "efficiency", "share of best", "method"]
+        table(rows[:12], [name for name in wanted if name in rows[0]])
+        say()
+        say(found.explain())
+        say()
+        say(f"To use it: {in_words(found.best)}")
+
+    emit(as_json, result, show)
+
+
+def in_words(channel: Any) -> str:
+    """The options that describe a channel, for the next command line."""
+    statistic, mechanism = channel.statistic, channel.mechanism
+    head = next(word for word, name in words.STATISTICS.items() if name == type(statistic).__name__)
+    level = f" {statistic.q:g}" if head == "quantile" else ""
+    what = ", ".join(str(transform) for transform in statistic.transforms)
+    noise = next(word for word, name in words.MECHANISMS.items() if name == type(mechanism).__name__)
+    options = {name: getattr(mechanism, name, None) for name in ("scale", "step", "alpha", "beta", "cap")}
+    given = ", ".join(f"{name}={value!r}" for name, value in options.items() if value is not None)
+    low, high = statistic.bounds
+    guarantee = "" if mechanism.privacy is None or noise == "noiseless" else f" --privacy {_privacy(mechanism.privacy)}"
+    return (
+        f'--statistic "{head}{level} {what}" --bounds {low!r} {high!r} '
+        f'--mechanism "{noise}{f"({given})" if given else ""}"{guarantee} --n {channel.n}'
+    )
+
+
+def _privacy(privacy: Any) -> str:
+    kind = {"PureDP": "pure", "ApproxDP": "approx", "ZCDP": "zcdp", "GDP": "gdp"}[type(privacy).__name__]
+    return f"{kind}:{','.join(repr(value) for value in vars(privacy).values())}"

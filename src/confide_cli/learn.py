@@ -1,0 +1,62 @@
+"""`infer`: what published numbers say about the population."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import confide as cf
+from confide_cli.build import channel_of, population_of
+from confide_cli.priors import read_prior
+from confide_cli.show import emit, say
+from confide_cli.study import Study, UsageProblem
+
+
+def infer(
+    study: Study, files: list[Path], value: list[float], same_records: bool | None, probability: float, as_json: bool
+) -> None:
+    """The posterior given release files, or a number that is described in words."""
+    if bool(files) == bool(value):
+        raise UsageProblem("give release files, or --value with --statistic, --mechanism and --n, but not both")
+    if not 0 < probability < 1:
+        raise UsageProblem(f"--probability {probability:g} is not between 0 and 1")
+    population = population_of(study)
+    prior = read_prior(study.need("prior", '"variance ~ InverseGamma(2, 2)"'))
+    if files:
+        releases = [cf.Release.load(path) for path in files]
+    else:
+        releases = [cf.Release(channel_of(study), value[0] if len(value) == 1 else value)]
+    options = study.chosen("method", "route", "key", "chains", "warmup", "draws")
+    found = cf.infer(population, releases, prior, same_records=same_records, **options)
+    ends = found.interval(probability)
+
+    def show() -> None:
+        say(str(found))
+
+    emit(as_json, {"command": "infer", **_result(found, ends, probability)}, show)
+
+
+def _result(found: Any, ends: Any, probability: float) -> dict[str, Any]:
+    diagnostics = found.diagnostics
+    parameters = {
+        name: {
+            "mean": found.mean[name],
+            "sd": found.sd[name],
+            "low": np.asarray(ends[name])[0],
+            "high": np.asarray(ends[name])[1],
+            "ess": diagnostics.ess[name],
+            "r_hat": diagnostics.r_hat[name],
+        }
+        for name in found.names
+    }
+    return {
+        "probability": probability,
+        "parameters": parameters,
+        "method": found.method,
+        "route": found.route,
+        "acceptance": diagnostics.acceptance,
+        "warnings": list(diagnostics.warnings),
+        "complete": found.complete,
+    }

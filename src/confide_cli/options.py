@@ -1,0 +1,82 @@
+"""The options that commands share, with their help."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+StudyFile = Annotated[Path | None, typer.Argument(metavar="STUDY", help="A TOML file with the options as its words.")]
+StudyOption = Annotated[Path | None, typer.Option("--study", metavar="FILE", help="A TOML file with the same words.")]
+Population = Annotated[
+    str | None, typer.Option(metavar="NAME", help="normal_variance, normal_mean(variance=2), bernoulli, …")
+]
+Statistics = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--statistic",
+        metavar="WORDS",
+        help='"mean abs(x)", "median", "maximum", "quantile 0.9 x", "each x > 2"; with bounds and a mechanism of its '
+        'own: "mean x**2 on -3 3 with gaussian". Repeat it to compare.',
+    ),
+]
+Bounds = Annotated[tuple[float, float] | None, typer.Option(metavar="LOW HIGH", help="What records are clipped to.")]
+Mechanism = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="laplace (the default), gaussian, randomized_response, smooth_laplace, smooth_cauchy, exponential, "
+        "noiseless; options as in laplace(step=1).",
+    ),
+]
+Privacy = Annotated[str | None, typer.Option(metavar="KIND:NUMBER", help="pure:1, approx:1,1e-6, zcdp:0.5 or gdp:1.")]
+Count = Annotated[
+    int | None, typer.Option("--n", min=1, metavar="COUNT", help="The number of records, which is public.")
+]
+Theta = Annotated[
+    list[str] | None, typer.Option(metavar="NUMBERS", help="2, a grid 0.1:10:100, or 1,2 for two parameters.")
+]
+Prior = Annotated[
+    list[str] | None,
+    typer.Option(metavar="WORDS", help='"variance ~ InverseGamma(2, 2)": any numpyro distribution. One per parameter.'),
+]
+Criterion = Annotated[
+    str | None, typer.Option(metavar="NAME", help="expected_variance, information, log_det or minimum.")
+]
+Method = Annotated[str | None, typer.Option(metavar="NAME", help="How to compute it; auto by default.")]
+Route = Annotated[str | None, typer.Option(metavar="NAME", help="How to compute p(y | theta); auto by default.")]
+Key = Annotated[int | None, typer.Option(metavar="NUMBER", help="The same key gives the same answer.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else (see confide schema).")]
+
+Data = Annotated[str, typer.Argument(help="A CSV or Parquet file (globs too), or the URL of a database.")]
+Column = Annotated[str | None, typer.Option(help="The column to release.")]
+Table = Annotated[str | None, typer.Option(help="The table, for a database.")]
+LedgerOption = Annotated[
+    str | None, typer.Option("--ledger", metavar="PLACE", help="The ledger that keeps the budget: a file or a URL.")
+]
+Dataset = Annotated[str | None, typer.Option(help="The data set's name in the ledger.")]
+Part = Annotated[str | None, typer.Option(help="rows:0:1000, hashed:id:0:0.1, or a name.")]
+Purpose = Annotated[str, typer.Option(help="What the release is for.")]
+Missing = Annotated[str | None, typer.Option(help="A public number to impute, or public to drop missing values.")]
+Fresh = Annotated[bool, typer.Option("--fresh", help="Spend again, though the same release is in the ledger.")]
+Output = Annotated[Path | None, typer.Option("--output", "-o", help="Where to write the release file.")]
+
+Releases = Annotated[list[Path] | None, typer.Argument(metavar="RELEASE...", help="Release files.")]
+Value = Annotated[
+    list[float] | None,
+    typer.Option(help="A number that somebody published, described by --statistic and the options after it."),
+]
+SameRecords = Annotated[
+    bool | None,
+    typer.Option("--same-records/--different-records", help="Whether several releases are about the same records."),
+]
+Chains = Annotated[int | None, typer.Option(min=1, help="Chains, where there are any.")]
+Warmup = Annotated[int | None, typer.Option(min=0, help="Steps of a chain that are not kept.")]
+Draws = Annotated[int | None, typer.Option(min=1, help="Draws of each chain.")]
+Probability = Annotated[float, typer.Option(help="Of the interval.")]
+
+LedgerPlace = Annotated[str, typer.Argument(metavar="LEDGER", help="A file, or a PostgreSQL URL.")]
+LedgerDataset = Annotated[str | None, typer.Argument(help="One data set, with its releases.")]
+Budget = Annotated[str | None, typer.Option(metavar="KIND:NUMBER", help="Open the data set with this budget.")]
+SchemaName = Annotated[str, typer.Argument(help="release, information, compare, optimize, infer or ledger.")]

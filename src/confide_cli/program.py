@@ -1,0 +1,82 @@
+"""Running the program: what is printed when something is wrong, and the exit code.
+
+0: done; 1: one of Confide's own errors, in one line; 2: a command line that cannot be understood; 130: interrupted.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from confide_cli.study import UsageProblem
+
+
+def main() -> None:
+    """The entry point of the program.
+
+    What JAX compiles is kept for the next command line, which is then twice as quick; it holds no records.
+    """
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "confide" / f"jax-{platform.node()}"
+    os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(cache))
+    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
+    sys.exit(run())
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run one command line and return the exit code.
+
+    >>> run(["--version"])
+    confide 0.1.0
+    0
+    """
+    from typer.exceptions import Abort, TyperException
+    from typer.main import get_command
+
+    from confide_cli.app import app
+
+    arguments = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
+    with warnings.catch_warnings():
+        warnings.showwarning = _show_warning
+        try:
+            code = get_command(app).main(args=arguments, prog_name="confide", standalone_mode=False)
+            return code if isinstance(code, int) else 0
+        except TyperException as error:
+            return _fail(_usage(error), error.exit_code)
+        except UsageProblem as error:
+            return _fail(str(error), 2)
+        except (KeyboardInterrupt, Abort):
+            return _fail("interrupted; nothing more was done", 130)
+        except Exception as error:
+            return _explain(error)
+
+
+def _explain(error: Exception) -> int:
+    """One line for an error of ours; for any other too, as its text might quote records."""
+    from confide.errors import ConfideError
+
+    if isinstance(error, ConfideError):
+        return _fail(str(error), 1)
+    if os.environ.get("CONFIDE_DEBUG"):
+        raise error
+    return _fail(f"an unexpected error ({type(error).__name__}); set CONFIDE_DEBUG=1 to see where it happened", 1)
+
+
+def _usage(error: Any) -> str:
+    context = getattr(error, "ctx", None)
+    path = context.command_path if context is not None else "confide"
+    return f"{error.format_message().rstrip('.')}; see {path} --help"
+
+
+def _fail(text: str, code: int) -> int:
+    print("confide:", " ".join(text.split()), file=sys.stderr)
+    return code
+
+
+def _show_warning(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
+    if not issubclass(category, DeprecationWarning):
+        print("confide: warning:", " ".join(str(message).split()), file=sys.stderr)

@@ -1,0 +1,119 @@
+"""The form of what `--json` prints, as published JSON Schemas."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from confide.published.schema import ChannelForm, Guarantee, ReleaseForm, json_schema
+
+Numbers = list[float | None]
+Matrix = list[Numbers]
+#: one number for a scalar parameter, several for a vector; null where it is not known
+Each = float | None | Numbers
+
+
+class _Form(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class InformationForm(_Form):
+    """`confide information --json`."""
+
+    command: Literal["information"]
+    channel: ChannelForm
+    parameters: list[str]
+    theta: list[Numbers]
+    matrix: list[Matrix]
+    standard_error: list[Matrix]
+    efficiency: Numbers | None
+    method: str
+    exact: bool
+
+
+class CompareForm(_Form):
+    """`confide compare --json`."""
+
+    command: Literal["compare"]
+    criterion: str
+    best: str | None
+    verdict: str
+    channels: dict[str, ChannelForm]
+    rows: Annotated[list[dict[str, float | str | None]], Field(min_length=1)]
+
+
+class OptimizeForm(_Form):
+    """`confide optimize --json`."""
+
+    command: Literal["optimize"]
+    best: ChannelForm
+    words: str
+    explanation: str
+    rows: Annotated[list[dict[str, float | str | None]], Field(min_length=1)]
+
+
+class ParameterForm(_Form):
+    """What is known about one parameter."""
+
+    mean: Each
+    sd: Each
+    low: Each
+    high: Each
+    ess: Each
+    r_hat: Each
+
+
+class InferForm(_Form):
+    """`confide infer --json`."""
+
+    command: Literal["infer"]
+    probability: Annotated[float, Field(gt=0, lt=1)]
+    parameters: dict[str, ParameterForm]
+    method: str
+    route: str
+    acceptance: float | None
+    warnings: list[str]
+    complete: bool
+
+
+class AccountForm(_Form):
+    """One data set of a ledger."""
+
+    dataset: str
+    budget: Guarantee
+    spent: Guarantee | None
+    left: Guarantee | None
+    releases: list[ReleaseForm]
+
+
+class LedgerForm(_Form):
+    """`confide ledger --json`."""
+
+    command: Literal["ledger"]
+    ledger: str
+    datasets: list[AccountForm]
+
+
+_FORMS: dict[str, type[BaseModel]] = {
+    "information": InformationForm,
+    "compare": CompareForm,
+    "optimize": OptimizeForm,
+    "infer": InferForm,
+    "ledger": LedgerForm,
+}
+NAMES = ("release", *_FORMS)
+
+
+def schema_of(name: str) -> dict[str, Any]:
+    """The JSON Schema of a command's output; that of `release` is also the schema of release files.
+
+    >>> schema_of("infer")["title"]
+    'What confide infer --json prints'
+    """
+    if name == "release":
+        return json_schema()
+    schema = _FORMS[name].model_json_schema()
+    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+    schema["title"] = f"What confide {name} --json prints"
+    return schema

@@ -1,0 +1,175 @@
+"""Commands that work: what they print for people and for programs."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import jsonschema
+import numpy as np
+import pytest
+
+import confide as cf
+from confide_cli.choose import in_words
+from confide_cli.schemas import NAMES, schema_of
+
+MEAN = ("--statistic", "mean abs(x)", "--bounds", "-10", "10", "--n", "100")
+GAUSSIAN = ("--mechanism", "gaussian", "--privacy", "gdp:1")
+NORMAL = ("--population", "normal_variance")
+
+
+def valid(name, found):
+    jsonschema.Draft202012Validator(schema_of(name)).validate(found)
+
+
+def channel(statistic, mechanism, n=100):
+    return cf.Channel(statistic, mechanism, n)
+
+
+@pytest.mark.parametrize("arguments", [(), ("--help",), *((name, "--help") for name in
+                         ("information", "compare", "optimize", "release", "infer", "ledger", "schema", "demo"))])  # fmt: skip
+def test_help_shows_an_example(arguments, confide):
+    code, printed, said = confide(*arguments)
+    assert code == 0
+    assert said == ""
+    assert "Example: confide" in printed or "Start with: confide demo" in printed
+
+
+def test_help_is_quick_because_nothing_heavy_is_imported():
+    code = (
+        "import sys; from confide_cli import run; run(['compare', '--help']); "
+        "print(sorted({'confide', 'jax', 'numpy', 'pandas', 'rich'} & set(sys.modules)))"
+    )
+    printed = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    ).stdout
+    assert printed.splitlines()[-1] == "[]"
+
+
+def test_version(confide):
+    assert confide("--version")[:2] == (0, f"confide {cf.__version__}\n")
+
+
+def test_information(confide, result):
+    arguments = ("information", *NORMAL, *MEAN, *GAUSSIAN, "--theta", "1:3:3", "--method", "normal")
+    found = result(*arguments)
+    valid("information", found)
+    model = cf.Model(cf.populations.normal_variance(), channel(cf.Mean("abs(x)", (-10, 10)), cf.Gaussian(cf.GDP(1.0))))
+    wanted = cf.information(model, np.array([1.0, 2.0, 3.0]), method="normal")
+    np.testing.assert_array_equal(found["matrix"], wanted.matrix)
+    assert found["theta"] == [[1.0], [2.0], [3.0]]
+    code, printed, _ = confide(*arguments)
+    assert code == 0
+    assert "Fisher information about variance" in printed
+
+
+def test_compare_by_options_and_by_a_study(confide, result, tmp_path):
+    arguments = (*NORMAL, *GAUSSIAN, "--n", "100", "--bounds", "-10", "10", "--theta", "2", "--method", "normal",
+                 "--statistic", "mean abs(x)", "--statistic", "mean x**2 on -3.2 3.2")  # fmt: skip
+    found = result("compare", *arguments)
+    valid("compare", found)
+    assert found["best"] == "mean x**2 on -3.2 3.2"
+    assert found["channels"]["mean x**2 on -3.2 3.2"]["statistic"]["bounds"] == [-3.2, 3.2]
+    (tmp_path / "study.toml").write_text(
+        'population = "normal_variance"\nmechanism = "gaussian"\nprivacy = "gdp:1"\nn = 100\nbounds = [-10, 10]\n'
+        'theta = 2.0\nmethod = "normal"\nstatistic = ["mean abs(x)", "mean x**2 on -3.2 3.2"]\n'
+    )
+    assert result("compare", "study.toml") == found
+    assert result("compare", "study.toml", "--theta", "1")["rows"] != found["rows"]
+    code, printed, _ = confide("compare", "study.toml")
+    assert code == 0
+    assert "Best by expected variance: mean x**2 on -3.2 3.2." in printed
+
+
+def test_optimize_gives_words_that_release_takes(result, confide, people):
+    found = result("optimize", "--population", "bernoulli", "--privacy", "pure:1", "--n", "100", "--theta", "0.3")
+    valid("optimize", found)
+    import shlex
+
+    code, printed, _ = confide("release", people, "--column", "x", *shlex.split(found["words"]))
+    assert code == 0
+    assert "No ledger keeps count" in printed
+
+
+def test_release_ledger_and_infer(confide, result, people, tmp_path):
+    assert confide("ledger", "budget.db", "people", "--budget", "gdp:2")[0] == 0
+    asked = ("release", people, "--column", "x", "--statistic", "mean x > 0", "--bounds", "-10", "10", *GAUSSIAN, "--n", "100",
+             "--ledger", "budget.db", "--dataset", "people", "--output", "release.json")  # fmt: skip
+    made = result(*asked)
+    valid("release", made)
+    assert made == json.loads(Path("release.json").read_text())
+    assert result(*asked)["integers"] == made["integers"]  # the same release, for free
+    account = result("ledger", "budget.db", "people")
+    valid("ledger", account)
+    assert account["datasets"][0]["spent"] == {"kind": "GDP", "mu": 1.0}
+    code, printed, _ = confide("ledger", "budget.db")
+    assert code == 0
+    assert "people" in printed
+    posterior = result(
+        "infer", "release.json", "--population", "bernoulli", "--prior", "probability ~ Beta(1, 1)", "--route", "normal", "--method", "grid",
+    )  # fmt: skip
+    valid("infer", posterior)
+    assert posterior["method"] == "grid"
+    found = posterior["parameters"]["probability"]
+    assert 0 < found["low"] < found["mean"] < found["high"] < 1
+
+
+def test_a_number_that_somebody_published(result):
+    found = result(
+        "infer", "--value", "0.3", "--population", "bernoulli", "--prior", "probability ~ Beta(1, 1)", "--statistic", "mean",
+        "--bounds", "0", "1", "--mechanism", "gaussian(scale=0.01)", "--n", "100", "--route", "normal", "--method", "grid",
+        "--probability", "0.5",
+    )  # fmt: skip
+    assert found["probability"] == 0.5
+    assert found["parameters"]["probability"]["mean"] == pytest.approx(0.3, abs=0.02)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_schemas_are_schemas(name, confide):
+    code, printed, _ = confide("schema", name)
+    assert code == 0
+    jsonschema.Draft202012Validator.check_schema(json.loads(printed))
+
+
+def test_a_table_of_noisy_records_and_parts(confide, result, people):
+    asked = ("release", people, "--column", "x", "--statistic", "each x > 0", "--bounds", "-2", "2", "--mechanism",
+             "randomized_response", "--privacy", "pure:1")  # fmt: skip
+    made = result(*asked, "--n", "40", "--part", "rows:10:50", "--output", "each.json")
+    valid("release", made)
+    assert Path(made["records"]["file"]).exists()
+    assert made["part"] == {"kind": "rows", "start": 10, "stop": 50}
+    code, _, said = confide(*asked, "--n", "100")
+    assert code == 2
+    assert "--output" in said
+
+
+@pytest.mark.slow
+def test_demo(confide):
+    code, printed, _ = confide("demo")
+    assert code == 0
+    assert "90%" in printed
+
+
+@pytest.mark.parametrize(
+    "described",
+    [
+        channel(cf.Mean(["x", "x**2"], (-3, 3)), cf.Laplace(cf.PureDP(1.0))),
+        channel(cf.Quantile("abs(x)", 0.9, (-3, 3)), cf.Exponential(cf.PureDP(0.5), cap=7)),
+        channel(cf.Median("x", (0, 1)), cf.SmoothLaplace(cf.ApproxDP(1.0, 1e-6))),
+        channel(cf.Mean("clip(x, 0, 1)", (-3.5, 3)), cf.Gaussian(scale=0.25)),
+        channel(cf.Maximum("x", (0, 1)), cf.Laplace(cf.PureDP(1.0), step=0.01)),
+    ],
+)
+def test_words_of_a_channel_read_back_as_the_channel(described):
+    import shlex
+
+    from confide_cli.build import channel_of
+    from confide_cli.study import Study
+
+    words = shlex.split(in_words(described))
+    at = {name: words.index(f"--{name}") for name in ("statistic", "bounds", "mechanism", "n")}
+    options = {"statistic": words[at["statistic"] + 1], "mechanism": words[at["mechanism"] + 1], "n": int(words[-1])}
+    options["bounds"] = [float(end) for end in words[at["bounds"] + 1 : at["bounds"] + 3]]
+    if "--privacy" in words:
+        options["privacy"] = words[words.index("--privacy") + 1]
+    assert channel_of(Study(None, options)) == described

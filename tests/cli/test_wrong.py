@@ -1,0 +1,177 @@
+"""Wrong command lines: one helpful line, exit code 1 or 2, never a traceback; and priors that try to run something."""
+
+import pytest
+
+import confide as cf
+from confide_cli.priors import distribution, read_prior
+from confide_cli.words import call, read_theta
+
+GOOD = {
+    "--population": ["normal_variance"], "--statistic": ["mean abs(x)"], "--bounds": ["-10", "10"],
+    "--privacy": ["pure:1"], "--n": ["100"],
+}  # fmt: skip
+
+
+def line(command, *extra, **changed):
+    """A command line that would work, with some options changed or (None) left out."""
+    options = GOOD | {f"--{name}": value for name, value in changed.items()}
+    return [command, *extra, *(word for name, value in options.items() if value is not None for word in (name, *value))]
+
+
+PRIOR = {"prior": ["variance ~ InverseGamma(2, 2)"]}
+RELEASE = ("release", "people.csv", "--column", "x")
+WRONG = [
+    # what cannot be understood at all
+    (["compar"], 2, "compar"),
+    (["information", "--bouds", "1", "2"], 2, "--bounds"),
+    (["information", "--n"], 2, "--n"),
+    (line("information", "--theta", "2", n=["many"]), 2, "--n"),
+    (line("information", "--theta", "2", n=["0"]), 2, "--n"),
+    (line("information", "--theta", "2", bounds=["-10"]), 2, "--bounds"),
+    (["release"], 2, "data"),
+    (["ledger"], 2, "LEDGER"),
+    (line("information", "--theta", "2", population=None), 2, "--population is missing"),
+    (line("information", "--theta", "2", statistic=None), 2, "--statistic is missing"),
+    (line("information", "--theta", "2", bounds=None), 2, "--bounds is missing"),
+    (line("information", "--theta", "2", n=None), 2, "--n is missing"),
+    (line("information"), 2, "--theta is missing"),
+    (line("compare", "--statistic", "mean x"), 2, "either --theta"),
+    (line("compare", "--theta", "2", "--statistic", "mean x", **PRIOR), 2, "either --theta"),
+    (["compare", "nowhere.toml"], 2, "nowhere.toml"),
+    (["compare", "broken.toml"], 2, "not TOML"),
+    (["compare", "unknown.toml"], 2, "did you mean population?"),
+    (["compare", "typed.toml"], 2, "n is not a whole number"),
+    (["infer", *line("", **PRIOR)[1:]], 2, "--value"),
+    (["infer", "release.json", "--population", "normal_variance"], 2, "--prior is missing"),
+    (["optimize", "--population", "bernoulli", "--n", "9", "--theta", "0.5"], 2, "--privacy is missing"),
+    ([*RELEASE, "--dataset", "people", *line("", population=None)[1:]], 2, "--ledger"),
+    (["ledger", "budget.db", "--budget", "pure:1"], 2, "name of a data set"),
+    # words that mean nothing
+    (line("information", "--theta", "2", population=["normal_varianc"]), 1, "did you mean normal_variance?"),
+    (line("information", "--theta", "2", population=["__import__('os')"]), 1, "--population"),
+    (line("information", "--theta", "2", population=["normal_variance(spread=2)"]), 1, "wrong arguments"),
+    (line("information", "--theta", "2", statistic=["avg x"]), 1, "--statistic"),
+    (line("information", "--theta", "2", statistic=["mean sin(x)"]), 1, "sin"),
+    (line("information", "--theta", "2", statistic=["mean log(x)"]), 1, "log"),
+    (line("information", "--theta", "2", statistic=["quantile 1.5 x"]), 1, "1.5"),
+    (line("information", "--theta", "2", bounds=["10", "-10"]), 1, "bounds"),
+    (line("information", "--theta", "2", bounds=["nan", "1"]), 1, "bounds"),
+    (line("information", "--theta", "2", privacy=["pure:-1"]), 1, "epsilon"),
+    (line("information", "--theta", "2", privacy=["pure"]), 1, "--privacy"),
+    (line("information", "--theta", "2", privacy=["puer:1"]), 1, "did you mean pure?"),
+    (line("information", "--theta", "2", privacy=["approx:1"]), 1, "approx:1,1e-6"),
+    (line("information", "--theta", "2", privacy=None), 1, "--privacy"),
+    (line("information", "--theta", "2", mechanism=["laplac"]), 1, "did you mean laplace?"),
+    (line("information", "--theta", "2", mechanism=["laplace(3)"]), 1, "--mechanism"),
+    (line("information", "--theta", "2", mechanism=["laplace(color=3)"]), 1, "wrong arguments"),
+    (line("information", "--theta", "2", mechanism=["randomized_response"]), 1, "RandomizedResponse"),
+    (line("information", "--theta", "-2"), 1, "variance"),
+    (line("information", "--theta", "two"), 1, "--theta"),
+    (line("information", "--theta", "1:2"), 1, "from:to:count"),
+    (line("information", "--theta", "1:2:1000000000"), 1, "from:to:count"),
+    (line("information", "--theta", "2", method=["magic"]), 1, "magic"),
+    (line("compare", "--theta", "2"), 2, "at least two"),
+    (line("compare", "--theta", "2", "--statistic", "mean x", criterion=["beauty"]), 1, "beauty"),
+    (line("compare", "--theta", "2", "--statistic", "mean x**2 with gaussian"), 1, "guarantee|Gaussian|epsilon|privacy"),
+    # files, data and budgets
+    (["infer", "nothing.json", "--population", "normal_variance", "--prior", "variance ~ InverseGamma(2, 2)"], 1, "nothing.json"),
+    (["infer", "broken.json", "--population", "normal_variance", "--prior", "variance ~ InverseGamma(2, 2)"], 1, "JSON"),
+    (["infer", "--value", "1", *line("", prior=["width ~ InverseGamma(2, 2)"])[1:]], 1, "width"),
+    (["infer", "--value", "1", *line("", prior=["variance ~ InverseGama(2, 2)"])[1:]], 1, "did you mean InverseGamma?"),
+    (["infer", "--value", "1", *line("", prior=["variance ~ InverseGamma(-2, 2)"])[1:]], 1, "not allowed"),
+    (["infer", "--value", "1", *line("", prior=["variance = 3"])[1:]], 1, "names no parameter"),
+    (["infer", "--value", "1", *line("", prior=["variance ~ eval('1')"])[1:]], 1, "numbers"),
+    (["infer", "--value", "1", "--value", "2", *line("", **PRIOR)[1:]], 1, "value"),
+    (["infer", "--value", "1", "--probability", "2", *line("", **PRIOR)[1:]], 2, "--probability"),
+    (["release", "nobody.csv", "--column", "x", *line("", population=None)[1:]], 1, "nobody.csv"),
+    ([*RELEASE[:3], "y", *line("", population=None)[1:]], 1, "column"),
+    ([*RELEASE, *line("", population=None, n=["99"])[1:]], 1, "n = 99"),
+    ([*RELEASE, "--missing", "often", *line("", population=None)[1:]], 1, "--missing"),
+    ([*RELEASE, "--part", "rows:5:1", *line("", population=None)[1:]], 1, "part"),
+    ([*RELEASE, "--part", "rows:all", *line("", population=None)[1:]], 1, "rows:0:1000"),
+    ([*RELEASE, "--mechanism", "noiseless", *line("", population=None)[1:]], 1, "protects nobody"),
+    ([*RELEASE, "--ledger", "typo.db", "--dataset", "people", *line("", population=None)[1:]], 1, "does not exist"),
+    ([*RELEASE, "--ledger", "budget.db", "--dataset", "folk", *line("", population=None)[1:]], 1, "no data set"),
+    ([*RELEASE, "--ledger", "budget.db", "--dataset", "people", *line("", population=None, privacy=["pure:9"])[1:]], 1, "left"),
+    ([*RELEASE, "--output", "no/folder/release.json", *line("", population=None)[1:]], 1, "cannot be written"),
+    (["ledger", "typo.db"], 1, "does not exist"),
+    (["ledger", "broken.json"], 1, "no ledger"),
+    (["ledger", "budget.db", "people", "--budget", "pure:2"], 1, "never changed"),
+    (["schema", "everything"], 1, "schema"),
+]  # fmt: skip
+
+
+@pytest.fixture
+def scene(tmp_path, people):
+    """The files that wrong command lines name."""
+    (tmp_path / "broken.toml").write_text("population = = 3")
+    (tmp_path / "unknown.toml").write_text('popluation = "normal"')
+    (tmp_path / "typed.toml").write_text('n = "100"')
+    (tmp_path / "broken.json").write_text("{ not a release, and no database either " * 20)
+    cf.Ledger(tmp_path / "budget.db").open("people", budget=cf.PureDP(1.0))
+
+
+@pytest.mark.parametrize(("arguments", "code", "words"), WRONG, ids=range(len(WRONG)))
+def test_wrong_command_lines_get_one_helpful_line(arguments, code, words, confide, scene):
+    import re
+
+    found, printed, said = confide(*arguments)
+    assert found == code, said
+    assert printed == ""
+    assert said.startswith("confide: ")
+    assert said.count("\n") == 1
+    assert "Traceback" not in said
+    assert re.search(words, said), said
+    assert len(said) < 600
+
+
+def test_there_are_enough_of_them():
+    assert len(WRONG) >= 40
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["__import__('os').system('true')", "Normal(x, 1)", "Normal(0, 1).sample", "Normal(**{'loc': 0})", "Normal(*[0, 1])", "lambda: 1",
+     "Normal(True, 1)", "Normal('0', 1)", "Normal(1e999, 1)", "Normal(0, 1" + ")" * 2, "Normal(" * 3000, "-" * 5000 + "1", "Normal(0 if 1 else 2, 1)",
+     "[Normal(0, 1)]", "Normal(0, 1) + 1", "", "Normal\x00", "Distribution(1)", "MixtureGeneral(1, [1, 2])", "Normal(loc=0, loc=1)", "Normal()" * 2,
+     "biject_to(1)", "Normal(1, 2, 3, 4, 5, 6)", "Gamma(concentration=-1, rate=1)", "Normal([[1, [2]], 3], 1)"],
+)  # fmt: skip
+def test_priors_are_read_and_never_run(text):
+    with pytest.raises(cf.InvalidArgument, match="--prior"):
+        distribution(text)
+
+
+def test_priors_of_several_parameters():
+    import numpyro.distributions as dist
+
+    prior = read_prior({"mean": "Normal(0, scale=2.5)", "variance": "InverseGamma(2, 2)"})
+    assert isinstance(prior["mean"], dist.Normal)
+    assert float(prior["mean"].scale) == 2.5
+    assert read_prior("p ~ Dirichlet([1, 1, 1])")["p"].event_shape == (3,)
+    with pytest.raises(cf.InvalidArgument, match="twice"):
+        read_prior(["a ~ Normal(0, 1)", "a ~ Normal(0, 1)"])
+    assert call("--prior", "Normal(-1, -2.5)") == ("Normal", [-1.0, -2.5], {})
+
+
+def test_theta_in_words():
+    assert read_theta("2", 1) == 2.0
+    assert read_theta("0:1:3", 1).tolist() == [0.0, 0.5, 1.0]
+    assert read_theta(["1,2", "3,4"], 2).tolist() == [[1.0, 2.0], [3.0, 4.0]]
+    assert read_theta([1.0, 2.0], 1).tolist() == [1.0, 2.0]
+    with pytest.raises(cf.InvalidArgument, match="2 numbers"):
+        read_theta("1,2,3", 2)
+
+
+def test_an_unexpected_error_is_one_line_that_quotes_nothing(confide, monkeypatch):
+    import confide_cli.choose
+
+    def fail(*_):
+        raise RuntimeError("Rosebud")
+
+    monkeypatch.setattr(confide_cli.choose, "information", fail)
+    code, printed, said = confide(*line("information", "--theta", "2"))
+    assert (code, printed) == (1, "")
+    assert "Rosebud" not in said
+    assert "RuntimeError" in said
+    monkeypatch.setattr(confide_cli.choose, "information", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt()))
+    assert confide(*line("information", "--theta", "2"))[0] == 130
