@@ -73,6 +73,35 @@ def test_algorithm_2_agrees_with_the_exact_information():
     assert off(found, truth) < 4
 
 
+@pytest.mark.slow
+def test_algorithm_2_draws_windows_of_order_statistics():
+    """As drawing all records does, and as the pool, with a mechanism that looks at five ranks."""
+    mechanism = cf.SmoothLaplace(cf.ApproxDP(3.0, 1e-2), cap=2)
+    smooth = model(cf.Median("abs(x)", (-3, 3)), mechanism, 15)
+    truth = float(cf.information(smooth, 2.0, method="pool").matrix[0, 0])
+    for latent in ("windows", "records"):
+        found = cf.information(smooth, 2.0, method="replicates", latent=latent, key=9, outer=1000, inner=400)
+        assert off(found, truth) < 4
+        assert found.standard_error[0, 0] < 0.1 * truth
+
+
+@pytest.mark.parametrize(
+    ("population", "theta", "statistic", "scale", "n"),
+    [
+        (NORMAL, 2.0, cf.Median("abs(x)", (-3, 3)), 0.003, 10**6),
+        # an atom of clipped records that is often the maximum
+        pytest.param(NORMAL, 2.0, cf.Maximum("abs(x)", (-1.5, 1.5)), 0.2, 3, marks=pytest.mark.slow),
+        pytest.param(cf.populations.poisson(), 2.5, cf.Median("x", (0, 5)), 0.6, 30, marks=pytest.mark.slow),
+    ],
+)
+def test_windows_of_any_n_of_clipped_records_and_of_counts(population, theta, statistic, scale, n):
+    additive = model(statistic, cf.Laplace(scale=scale), n, population)
+    truth = float(cf.information(additive, theta, method="order").matrix[0, 0])
+    found = cf.information(additive, theta, method="replicates", key=10, outer=2000, inner=500)
+    assert off(found, truth) < 4
+    assert found.standard_error[0, 0] < 0.1 * truth
+
+
 def test_algorithm_2_serves_vector_laplace_noise_by_default():
     two = model(cf.Mean(["x", "x**2"], (-4, 4)), cf.Laplace(cf.PureDP(4.0)), 10, cf.populations.normal())
     found = cf.information(two, [0.0, 1.0], key=0, outer=100, inner=100)
@@ -102,7 +131,11 @@ def test_algorithm_3_with_another_proposal():
 
 @pytest.mark.parametrize(
     ("statistic", "method"),
-    [(cf.Mean("abs(x)", (-2, 2)), "replicates"), (cf.Each("abs(x)", (-2, 2)), "sequential")],
+    [
+        (cf.Mean("abs(x)", (-2, 2)), "replicates"),
+        (cf.Median("abs(x)", (-2, 2)), "replicates"),
+        (cf.Each("abs(x)", (-2, 2)), "sequential"),
+    ],
 )
 def test_a_moving_support_is_refused_in_words(statistic, method):
     uniform = model(statistic, cf.Laplace(cf.PureDP(1.0)), 20, cf.populations.uniform_width())
@@ -120,6 +153,15 @@ def test_a_moving_support_is_refused_in_words(statistic, method):
 def test_algorithms_refuse_what_they_do_not_serve(statistic, mechanism, method):
     with pytest.raises(cf.IncompatibleError, match="Algorithm"):
         cf.information(model(statistic, mechanism), 1.0, method=method, key=0)
+
+
+def test_what_cannot_be_drawn_is_refused():
+    with pytest.raises(cf.InvalidArgument, match="latent"):
+        cf.information(ABS, 2.0, method="replicates", latent="ranks")
+    with pytest.raises(cf.IncompatibleError, match="records"):
+        cf.information(ABS, 2.0, method="replicates", latent="windows")
+    with pytest.raises(cf.InvalidArgument, match="options"):
+        cf.information(ABS, 2.0, method="replicates", sampler="mcmc")
 
 
 def test_the_same_key_gives_the_same_estimate():

@@ -64,6 +64,20 @@ def test_density_against_quadrature(name, kind):
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-8, err_msg=f"{statistic}, n = {n}, ε = {epsilon}")
 
 
+@x64
+def test_narrow_noise_far_from_where_the_order_statistic_can_be():
+    """The median of 10⁴ is within 0.1 of one value, and y a hundred scales of the noise away from it."""
+    case = CASES["normal_variance"]
+    model, y = (
+        case.model(cf.Median, cf.Laplace(scale=0.01), 10_000),
+        np.asarray([-0.3, 0.1, 0.9, 0.95, 1.0, 1.9, 2.2, 2.5]),
+    )
+    found = np.asarray(ROUTE.log_likelihood(model, np.asarray([case.theta]), y))[0]
+    expected = log_density(case.law(), 10_000, 5000, "Laplace", 0.01, y, found)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-8)
+    assert np.min(found) < -100
+
+
 def cell_masses(rank, n, cumulative, complement):
     """P(F_{i−1} < B ≤ F_i) of B ~ Beta(m, n−m+1), by differences of whichever tail is smaller."""
     lower = special.betainc(rank, n - rank + 1, cumulative)

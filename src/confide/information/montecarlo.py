@@ -67,13 +67,16 @@ def _run(
     `prepare` computes once per θ what all draws share.
     """
     batch = max(1, min(sizes.outer, _BATCH // max(1, cost)))
+    rounds = -(-sizes.outer // batch)
+    batch = -(-sizes.outer // rounds)
     keys = jax.random.split(as_key(0 if key is None else key), sizes.outer)
+    keys = keys[np.minimum(np.arange(rounds * batch), sizes.outer - 1)]  # one shape, so that one program is compiled
     both = jax.jit(jax.vmap(scores, in_axes=(0, None)))
     matrices, errors = [], []
     for theta in progress(thetas, "Fisher information", len(thetas)):
         at = prepare(theta)
-        parts = [both(keys[i : i + batch], at) for i in range(0, sizes.outer, batch)]
-        first, second = (np.concatenate([np.asarray(part[side]) for part in parts]) for side in (0, 1))
+        parts = [both(keys[i * batch : (i + 1) * batch], at) for i in range(rounds)]
+        first, second = (np.concatenate([np.asarray(part[side]) for part in parts])[: sizes.outer] for side in (0, 1))
         product = np.einsum("oi,oj->oij", first, second if paired else first)
         product = 0.5 * (product + np.swapaxes(product, 1, 2))
         matrices.append(product.mean(axis=0))
@@ -93,8 +96,8 @@ def importance(model: Model, thetas: np.ndarray, sizes: Sizes, *, key: Any, pair
 
 def replicates(model: Model, thetas: np.ndarray, sizes: Sizes, *, key: Any, paired: bool, **options: Any) -> Estimate:
     """Algorithm 2: the true marginal law, any channel."""
-    scores, cost = replicate_scores(model, sizes.inner, **options)
-    return _run(scores, cost, thetas, sizes, key, paired=paired)
+    scores, prepare, cost = replicate_scores(model, sizes.inner, **options)
+    return _run(scores, cost, thetas, sizes, key, paired=paired, prepare=prepare)
 
 
 def sequential(model: Model, thetas: np.ndarray, sizes: Sizes, *, key: Any, paired: bool, **options: Any) -> Estimate:
@@ -103,6 +106,9 @@ def sequential(model: Model, thetas: np.ndarray, sizes: Sizes, *, key: Any, pair
     found, error, note = _run(scores, sizes.inner, thetas, sizes, key, paired=paired)
     return model.channel.n * found, model.channel.n * error, note
 
+
+#: what each takes beside its sizes
+OPTIONS = {"importance": ("sampler", "proposal"), "replicates": ("latent",), "sequential": ("proposal",)}
 
 ALGORITHMS: dict[str, Callable[..., Estimate]] = {
     "importance": importance,

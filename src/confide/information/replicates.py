@@ -1,4 +1,7 @@
-"""Algorithm 2: the score under the true marginal law, by replicating the data set (Sec 3.3 of the paper)."""
+"""Algorithm 2: the score under the true marginal law, by replicating the data set (Sec 3.3 of the paper).
+
+For order statistics the replicates are windows of ranks (see `windows`), unless all records are asked for.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +10,35 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from confide.errors import IncompatibleError, InvalidArgument
 from confide.information.sequential import require_density
 from confide.information.weights import weighted_score
+from confide.information.windows import has_windows, window_scores
 from confide.model import Model
 from confide.population import density
 from confide.statistic import Each
 
+_LATENTS = ("auto", "windows", "records")
 
-def replicate_scores(model: Model, inner: int) -> tuple[Any, int]:
-    """(key, θ) → two independent score estimates for one y; and the number of records that one costs."""
+
+def replicate_scores(model: Model, inner: int, *, latent: str = "auto") -> tuple[Any, Any, int]:
+    """(key, prepared) → two independent score estimates for one y; θ → prepared; and the numbers that one costs.
+
+    `latent` is what is drawn: windows of ranks where the mechanism sees no more (the default), or all records.
+    """
     require_density(model)
+    if latent not in _LATENTS:
+        raise InvalidArgument("latent", latent, "is not what can be drawn", f"use one of {', '.join(_LATENTS)}")
+    if latent == "windows" and not has_windows(model):
+        raise IncompatibleError(
+            f"{model.channel.statistic} has no window of ranks that can be read; draw all records (latent='records')"
+        )
+    if latent != "records" and has_windows(model):
+        return window_scores(model, inner)
+    return _record_scores(model, inner)
+
+
+def _record_scores(model: Model, inner: int) -> tuple[Any, Any, int]:
     population, channel = model.population, model.channel
     statistic, law, n = channel.statistic, channel.law, channel.n
 
@@ -38,4 +60,4 @@ def replicate_scores(model: Model, inner: int) -> tuple[Any, int]:
         y = law.sample(for_noise, draw(for_records, theta, ())[0])
         return estimate(first, theta, y), estimate(second, theta, y)
 
-    return scores, inner * n
+    return scores, jnp.asarray, inner * n

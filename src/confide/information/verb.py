@@ -8,7 +8,7 @@ import numpy as np
 
 from confide._precision import float64
 from confide.errors import IncompatibleError, InvalidArgument
-from confide.information.montecarlo import ALGORITHMS, Sizes
+from confide.information.montecarlo import ALGORITHMS, OPTIONS, Sizes
 from confide.information.result import Information, efficiency
 from confide.likelihood import ROUTES, choose_route
 from confide.likelihood.pool import PoolRoute
@@ -52,6 +52,9 @@ def information(
     rows = thetas.reshape(-1, thetas.shape[-1])
     chosen = _choose(model) if method == "auto" else method
     note = ""
+    unknown = sorted(set(options) - set(OPTIONS.get(chosen, ())))
+    if unknown:
+        raise InvalidArgument("options", unknown, f"are not options of method {chosen!r}", "leave them out")
     if chosen in ALGORITHMS:
         sizes = Sizes.checked(outer, inner)
         found, error, note = ALGORITHMS[chosen](model, rows, sizes, key=key, paired=paired, **options)
@@ -59,11 +62,9 @@ def information(
         pool = choose_route(model, chosen)
         assert isinstance(pool, PoolRoute)
         size = {} if outer is None else {"size": outer}
-        estimate = pool.information_with_error(model, rows, key=0 if key is None else key, **size, **options)
+        estimate = pool.information_with_error(model, rows, key=0 if key is None else key, **size)
         found, error = (np.asarray(part) for part in estimate)
     else:
-        if options:
-            raise InvalidArgument("options", sorted(options), f"are not options of method {chosen!r}", "leave them out")
         found = np.asarray(choose_route(model, chosen).information(model, rows))
         error = np.zeros_like(found)
     shape = (*thetas.shape[:-1], thetas.shape[-1], thetas.shape[-1])

@@ -76,9 +76,12 @@ class NoisyOrder(eqx.Module):
         u = quantile(values, found.ladder, zeta, theta)
         if not kinked:
             return self._sum(u.ravel(), Weights(weights.width.ravel(), weights.log.ravel()), y)
-        level = jnp.clip(logits[grid.size :], panels.left[0], panels.right[-1])
+        asked, first, last = logits[grid.size :], panels.left[0], panels.right[-1]
+        level = jnp.clip(asked, first, last)
         index = jnp.clip(jnp.searchsorted(panels.right, level), 0, panels.left.size - 1)
         shares = rule.partial_shares(panels.position(index, level))
+        # beyond all panels the share is 1 or 0 to the last bit: the other branch of g is astronomically large there
+        shares = jnp.where((asked >= last)[:, None], 1.0, jnp.where((asked <= first)[:, None], 0.0, shares))
 
         def one(argument: tuple[jax.Array, ...]) -> jax.Array:
             value, panel, below = argument
