@@ -1,6 +1,10 @@
 """Choosing what to release: nothing here can read records."""
 
+from confide.design import families
 from confide.design.compare import compare
 from confide.design.comparison import Comparison
+from confide.design.family import Family, MeanFamily
+from confide.design.optimize import optimize
+from confide.design.optimum import Optimum
 
-__all__ = ["Comparison", "compare"]
+__all__ = ["Comparison", "Family", "MeanFamily", "Optimum", "compare", "families", "optimize"]

@@ -86,8 +86,8 @@ class Comparison:
     def dominates(self, a: str, b: str) -> bool:
         """Whether channel a is shown to say at least as much as b at every θ, and more at some.
 
-        For several parameters: F_a − F_b has no negative eigenvalue (the Loewner order), so that a says at least as much
-        about every function of θ.
+        For several parameters: F_a − F_b has no negative eigenvalue (the Loewner order), so that a says at least as
+        much about every function of θ.
         """
         first, second = self._find(a), self._find(b)
         difference = first.matrices - second.matrices

@@ -36,12 +36,21 @@ _SINH = np.linspace(-17.0, 17.0, 4001)
 
 @dataclass(frozen=True, eq=False)
 class Points:
-    """θ (M, d) and weights that sum to one; `tails` lists the tail panels from the inside out, if θ averages a prior."""
+    """θ (M, d) and weights that sum to one; `tails` lists a prior's tail panels from the inside out."""
 
     thetas: Floats
     weights: Floats
     prior: bool = False
     tails: tuple[tuple[NDArray[np.intp], ...], ...] = field(default=(), repr=False)
+
+    @property
+    def body(self) -> NDArray[np.bool_]:
+        """Which points lie in the middle 98% of a prior; all of them where there are no tail panels."""
+        inside = np.ones(len(self.thetas), bool)
+        for panels in self.tails:
+            for panel in panels[1:]:
+                inside[panel] = False
+        return inside
 
     def average(self, values: Floats) -> float:
         """The weighted mean over the last axis, extended into the tails; inf (or −inf) where it does not exist."""

@@ -1,0 +1,85 @@
+"""Why a channel wins, in a paragraph: noise, clipping, and the price of privacy."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from confide.design.family import from_statistics
+from confide.mechanism import Noiseless
+from confide.statistic import Mean
+
+if TYPE_CHECKING:
+    from confide.design.optimum import Candidate, Optimum
+    from confide.design.problem import Problem
+
+Floats = NDArray[np.float64]
+
+
+def explain(optimum: Optimum) -> str:
+    """The paragraph."""
+    problem, winner = optimum.problem, optimum.candidates[0]
+    at = problem.law.reference
+    names = problem.law.population.names
+    theta = problem.law.points.thetas[at]
+    where = ", ".join(f"{name} = {value:.4g}" for name, value in zip(_labels(names, theta), theta, strict=True))
+    sentences = [f"At {where}, {winner.channel.statistic} with {winner.channel.law.description} says the most:"]
+    sentences.append(_told(winner, problem, at))
+    statistic = winner.channel.statistic
+    if isinstance(statistic, Mean) and statistic.dimension == 1:
+        sentences.append(_noise_and_clipping(winner, problem, at))
+    rivals = [each for each in optimum.candidates[1:] if each.family != winner.family]
+    if rivals:
+        share = optimum.table["share of best"].iloc[optimum.candidates.index(rivals[0])]
+        rival = rivals[0].channel
+        sentences.append(
+            f"The next best family, {rivals[0].family} ({rival.statistic}, {type(rival.mechanism).__name__}), "
+            f"reaches {share:.1%} of it."
+        )
+    return " ".join(sentences)
+
+
+def _labels(names: tuple[str, ...], theta: Floats) -> list[str]:
+    return list(names) if len(names) == len(theta) else [f"theta[{i}]" for i in range(len(theta))]
+
+
+def _told(winner: Candidate, problem: Problem, at: int) -> str:
+    information = winner.evaluation.information
+    matrix = information.matrix[at]
+    size = f"F = {matrix[0, 0]:.4g}" if matrix.shape == (1, 1) else f"tr F = {np.trace(matrix):.4g}"
+    kind = "exact" if winner.is_exact else "by an approximation"
+    if information.efficiency is None:
+        return f"{size} ({kind})."
+    share = float(np.ravel(information.efficiency)[at])
+    return f"{size} ({kind}), {share:.1%} of what the {problem.n:,} records themselves say."
+
+
+def _noise_and_clipping(winner: Candidate, problem: Problem, at: int) -> str:
+    """How large the noise is beside the sampling error, how much is clipped, and what each costs."""
+    law, statistic = problem.law, winner.channel.statistic
+    assert isinstance(statistic, Mean)
+    values = from_statistics(law, [statistic])
+    mean, _ = law.means(np.concatenate([values.s[0], values.s[0] ** 2]))
+    sampling = float(np.sqrt(max(mean[at, 1] - mean[at, 0] ** 2, 0.0) / problem.n))
+    ends = np.isclose(values.s[0, 0], values.low[0, 0]) | np.isclose(values.s[0, 0], values.high[0, 0])
+    clipped = float(law.mass[at] @ ends)
+    without = problem.mean_information(values, Noiseless)[0, at]
+    private = float(np.trace(winner.approximate.information.matrix[at]))
+    noise = winner.channel.law
+    variance = float(noise.noise.variance) if hasattr(noise, "noise") else 0.0
+    text = (
+        f"Its noise has standard deviation {np.sqrt(variance):.3g}, against a sampling error of {sampling:.3g}, "
+        f"because one record can move it by no more than {(values.high - values.low)[0, 0] / problem.n:.3g}; "
+        f"{clipped:.1%} of the records lie at the ends of its range."
+    )
+    whole = None if law.population.moving else problem.n * np.asarray(law.population.fisher(law.points.thetas[at]))
+    if whole is not None and len(whole) == 1:
+        kept, total = float(without[0, 0]), float(whole[0, 0])
+        text += (
+            f" Without noise this statistic would say {min(kept / total, 1.0):.1%} of what the records say: choosing "
+            f"and clipping it costs {max(1 - kept / total, 0.0):.1%}, and the noise takes "
+            f"{max(1 - private / kept, 0.0):.1%} of the rest (by its moments)."
+        )
+    return text

@@ -1,0 +1,64 @@
+"""Threshold bits: is the record above t? Counted with noise, or answered by each record with randomized response."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from confide.design.approximate import MeanLaw, scalar_information
+from confide.design.families.ranks import Side, sides, wide
+from confide.design.family import Family, Floats, rounded
+from confide.design.problem import MEANS, Found, Problem
+from confide.mechanism import Laplace, Mechanism, RandomizedResponse
+from confide.mechanism.response import keep_probability
+from confide.statistic import Each, Mean
+
+#: the least expected number of records on the rarer side of a threshold
+_RAREST = 1.0
+
+
+class Threshold(Family):
+    """x > t or abs(x) > t, with t chosen among all tabulated points."""
+
+    name = "threshold bit"
+    scalar = True
+    mechanisms: tuple[type[Mechanism], ...] = (*MEANS, RandomizedResponse)
+
+    def search(self, problem: Problem, kind: type[Mechanism]) -> Found | None:
+        """The best threshold under one mechanism."""
+        mechanism = problem.mechanism(kind)
+        if mechanism is None or kind not in self.mechanisms:
+            return None
+        best: Found | None = None
+        for side in sides(problem.law):
+            information = self._information(problem, side, kind)
+            at, loss = problem.best(information)
+            if best is None or loss < best.loss:
+                text = f"{side.text} > {rounded(float(side.edges[at]), 5):g}"
+                reduction = Each if kind is RandomizedResponse else Mean
+                statistic = reduction(text, bounds=wide(problem.law))
+                parameters = side.edges[at : at + 1]
+                best = Found(self.name, statistic, mechanism, information[at], loss, parameters)
+        return best
+
+    def _information(self, problem: Problem, side: Side, kind: type[Mechanism]) -> Floats:
+        """F (K, M, d, d) at every threshold."""
+        above, slope = np.clip(1.0 - side.below, 1e-300, 1.0), -side.slope
+        d_above = np.moveaxis(slope, 1, 2)
+        if kind is RandomizedResponse:
+            keep = keep_probability(problem.privacy, 2)
+            answer = 1 - keep + (2 * keep - 1) * above
+            weight = problem.n * (2 * keep - 1) ** 2 / (answer * (1 - answer))
+            found = d_above[..., :, None] * d_above[..., None, :] * weight[..., None, None]
+        else:
+            scale = np.full(above.shape, 1.0 / (problem.n * problem.ratio(kind)))
+            found = scalar_information(self._law(problem.n, above, d_above), scale, laplace=kind is Laplace)
+        # a bit that no record is expected to set is judged badly by moments, and is no use to anyone
+        possible = np.max(above * side.below, axis=0) * problem.n > _RAREST
+        return np.where(possible[:, None, None, None], np.moveaxis(found, 1, 0), 0.0)
+
+    def _law(self, n: int, above: Floats, d_above: Floats) -> MeanLaw:
+        """The law of a share of bits."""
+        variance = np.maximum(above * (1 - above), 1e-14)
+        d_variance = (1 - 2 * above)[..., None] * d_above
+        third, fourth = variance * (1 - 2 * above), variance * (1 - 6 * variance)
+        return MeanLaw(d_above, variance / n, d_variance / n, third / n**2, fourth / n**3)

@@ -1,0 +1,154 @@
+"""`Optimum`: what a search found, ranked, and why the winner wins."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from confide.channel import Channel
+from confide.design.criteria import CRITERIA, Criterion
+from confide.design.evaluate import Evaluation
+from confide.design.explain import explain
+from confide.design.family import from_statistics
+from confide.design.problem import Found, Problem
+from confide.information.result import Information, efficiency
+from confide.statistic import Mean
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A channel, its information as the search approximated it, and its exact one where that was computed."""
+
+    family: str
+    channel: Channel
+    approximate: Evaluation
+    exact: Evaluation | None = None
+
+    @classmethod
+    def of(cls, problem: Problem, found: Found) -> Candidate:
+        """What the search says of a candidate."""
+        from confide.model import Model
+
+        law = problem.law
+        channel = Channel(found.statistic, found.mechanism, problem.n)
+        population, thetas = law.population, law.points.thetas
+        whole = None if population.moving else problem.n * np.asarray(population.fisher(thetas))
+        share = efficiency(found.information, whole)
+        zero = np.zeros_like(found.information)
+        told = Information(thetas, found.information, zero, "approximation", share, population.names, False)
+        return cls(found.family, channel, Evaluation(Model(population, channel), law.points, told))
+
+    @property
+    def evaluation(self) -> Evaluation:
+        """The best figure there is."""
+        return self.approximate if self.exact is None else self.exact
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether that figure is free of approximation."""
+        return self.exact is not None and self.exact.information.exact
+
+    def judged(self, exact: Evaluation | None) -> Candidate:
+        """The same with its exact information."""
+        return replace(self, exact=exact)
+
+    def loss(self, criterion: Criterion) -> float:
+        """The score as something to make small."""
+        score = self.evaluation.score(criterion)[0]
+        return score if criterion.smaller else -score
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Optimum:
+    """Channels ranked by what they say about θ at one guarantee and n.
+
+    `best` is the winning channel, `channels` all of them in the order of `table`: a row per family and mechanism with
+    the score that ranks, the information (averaged over θ), what the normal model and the exact route say of it, the
+    efficiency against the records' own information, and the share of the best. `explain()` says why the winner wins.
+    """
+
+    candidates: tuple[Candidate, ...]
+    problem: Problem
+
+    @property
+    def best(self) -> Channel:
+        """The winner."""
+        return self.candidates[0].channel
+
+    @property
+    def channels(self) -> tuple[Channel, ...]:
+        """All of them, best first."""
+        return tuple(each.channel for each in self.candidates)
+
+    @cached_property
+    def table(self) -> Any:
+        """A DataFrame with a row per family and mechanism, best first."""
+        import pandas as pd
+
+        criterion, average = self.problem.criterion, CRITERIA["information"]
+        first = self.candidates[0].evaluation.score(criterion)[0]
+        rows = []
+        for each in self.candidates:
+            score = each.evaluation.score(criterion)[0]
+            row: dict[str, Any] = {
+                "family": each.family,
+                "statistic": _short(each.channel),
+                "mechanism": type(each.channel.mechanism).__name__,
+                criterion.name: score,
+                "information": each.evaluation.score(average)[0],
+                "normal": self._normal(each),
+                "exact": np.nan if not each.is_exact else each.evaluation.score(average)[0],
+                "efficiency": each.evaluation.efficiency,
+                "share of best": first / score if criterion.smaller else score / first,
+                "method": each.evaluation.information.method,
+            }
+            rows.append(row)
+        return pd.DataFrame(rows)
+
+    def _normal(self, each: Candidate) -> float:
+        """The information under the normal model (Sec 3.1); NaN where it does not apply."""
+        statistic = each.channel.statistic
+        if not isinstance(statistic, Mean):
+            return float("nan")
+        values = from_statistics(self.problem.law, [statistic])
+        matrices = self.problem.mean_information(values, type(each.channel.mechanism), normal=True)[0]
+        return replace(each.approximate, information=replace(each.approximate.information, matrix=matrices)).score(
+            CRITERIA["information"]
+        )[0]
+
+    def explain(self) -> str:
+        """Why the winner wins: how much noise it needs, what clipping costs, and what is lost to privacy.
+
+        >>> import confide as cf
+        >>> from confide.design import optimize
+        >>> population = cf.populations.normal_variance()
+        >>> found = optimize(population, privacy=cf.GDP(1.0), n=100, theta=2.0, exact=False)
+        >>> print(found.explain())                                                          # doctest: +ELLIPSIS
+        At variance = 2, the mean of clip(x**2, ...
+        """
+        return explain(self)
+
+    def __str__(self) -> str:
+        table = self.table.to_string(index=False, float_format=lambda number: f"{number:.4g}", max_colwidth=60)
+        return f"{table}\n\nBest:\n{self.best}"
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return str(self.table.to_html(index=False, float_format=lambda number: f"{number:.4g}"))
+
+
+def _short(channel: Channel) -> str:
+    """A statistic in few words."""
+    statistic = channel.statistic
+    s = ", ".join(str(transform) for transform in statistic.transforms)
+    s = s if statistic.dimension == 1 else f"({s})"
+    low, high = statistic.bounds
+    level = f"{statistic.q:g}-" if hasattr(statistic, "q") else ""
+    return f"{level}{type(statistic).__name__.lower()} of {s} on [{low:g}, {high:g}]"

@@ -1,0 +1,166 @@
+"""A population tabulated for searching: what thousands of candidate statistics share.
+
+The line is cut into a few thousand cells, dense where any of the θ has its mass. Each cell keeps its probability at
+every θ and the derivative of that in θ, both from the distribution function, so they are exact whether the support
+moves with θ or not. The moments of any s, clipped anyhow, and their derivatives are then sums over cells: a matrix
+product for many candidates at once, and nothing is compiled for any of them. Within a cell s is taken at the middle,
+an error of second order in the cell's width; what a search finds is judged afterwards by the exact routes.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from functools import cached_property, partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr
+
+from confide.design.points import Points
+from confide.population import Population, density, tails
+
+Floats = NDArray[np.float64]
+
+_CELLS = 2400
+_FEWEST = 60
+_SCORES = 6.0
+_MOST_COUNTS = 4000
+
+
+@dataclass(frozen=True, eq=False)
+class Tabulated:
+    """Cells of the line with a point each, x (J,), their masses (M, J) and the derivatives of these in θ (M, d, J).
+
+    `edges` (J + 1) are the ends of the cells, infinite at the outside.
+    """
+
+    population: Population
+    points: Points
+    x: Floats
+    edges: Floats
+    mass: Floats
+    slope: Floats
+
+    @cached_property
+    def stacked(self) -> Floats:
+        """Masses and slopes as one matrix (M·(1 + d), J)."""
+        both = np.concatenate([self.mass[:, None], self.slope], axis=1)
+        return np.ascontiguousarray(both.reshape(-1, self.x.size))
+
+    @cached_property
+    def mixture(self) -> Floats:
+        """The mass of each cell averaged over θ."""
+        return np.asarray(self.points.weights @ self.mass)
+
+    @cached_property
+    def low(self) -> float:
+        """The least point."""
+        return float(self.x[0])
+
+    @cached_property
+    def high(self) -> float:
+        """The greatest point."""
+        return float(self.x[-1])
+
+    @property
+    def reference(self) -> int:
+        """The position of a middle θ: the one nearest to the average, in units of the spread."""
+        thetas, weights = self.points.thetas, self.points.weights
+        middle = np.asarray([_weighted_median(column, weights) for column in thetas.T])
+        scale = np.std(thetas, axis=0) + 1e-300
+        return int(np.argmin(np.sum(((thetas - middle) / scale) ** 2, axis=1)))
+
+    def means(self, values: Floats) -> tuple[Floats, Floats]:
+        """E f and ∂E f of functions given at the points, (B, J) → (M, B) and (M, d, B)."""
+        found = (self.stacked @ values.T).reshape(len(self.points.thetas), -1, len(values))
+        return found[:, 0], found[:, 1:]
+
+    def levels(self, values: Floats, scores: Floats) -> Floats:
+        """Values of f(X) at normal scores of its law averaged over θ: natural coordinates for where to clip.
+
+        Where records are integers, these are values that f takes.
+        """
+        order = np.argsort(values, kind="stable")
+        ordered, mass = values[order], self.mixture[order]
+        at = np.cumsum(mass) - 0.5 * mass
+        if self.population.discrete:
+            place = np.searchsorted(np.cumsum(mass) / mass.sum(), np.minimum(ndtr(scores), 1 - 1e-12))
+            return np.asarray(ordered[np.minimum(place, ordered.size - 1)])
+        return np.interp(ndtr(scores), at / mass.sum(), ordered)
+
+
+def _weighted_median(values: Floats, weights: Floats) -> float:
+    order = np.argsort(values)
+    at = np.searchsorted(np.cumsum(weights[order]), 0.5 * weights.sum())
+    return float(values[order][min(at, values.size - 1)])
+
+
+@functools.lru_cache(maxsize=4)
+def tabulate(population: Population, points: Points) -> Tabulated:
+    """The table for these θ. In double precision."""
+    thetas = points.thetas
+    if population.discrete:
+        x = _counts(population, thetas)
+        edges = np.concatenate([[-np.inf], x[:-1] + 0.5, [np.inf]])
+        mass, slope = _masses(population, x, thetas)
+        # what lies beyond the last points belongs to them
+        mass, slope = np.array(mass), np.array(slope)
+        mass[:, -1] += 1.0 - mass.sum(axis=1)
+        slope[:, :, -1] -= slope.sum(axis=2)
+    else:
+        inner = _edges(population, thetas)
+        below, gradient = (np.asarray(part) for part in _distribution(population, inner, thetas))
+        ends = np.zeros_like(below[:, :1])
+        mass = np.diff(np.concatenate([ends, below, ends + 1.0], axis=1), axis=1)
+        zero = np.zeros_like(gradient[:, :, :1])
+        slope = np.diff(np.concatenate([zero, gradient, zero], axis=2), axis=2)
+        x = np.concatenate([inner[:1], 0.5 * (inner[1:] + inner[:-1]), inner[-1:]])
+        edges = np.concatenate([[-np.inf], inner, [np.inf]])
+    return Tabulated(population, points, x, edges, np.maximum(mass, 0.0), np.nan_to_num(slope))
+
+
+def _counts(population: Population, thetas: Floats) -> Floats:
+    """The integers that any θ gives mass to."""
+    ends = np.asarray(population.quantile(np.asarray([1e-12, 1 - 1e-12]), thetas[:, None, :]))
+    low, high = float(ends.min()), float(ends.max())
+    support = [np.asarray(end, dtype=float) for end in population.support(thetas)]
+    low, high = max(low - 1, float(support[0].min())), min(high + 1, float(support[1].max()))
+    stride = max(1.0, np.ceil((high - low) / _MOST_COUNTS))
+    return np.arange(low, high + 1, stride)
+
+
+def _edges(population: Population, thetas: Floats) -> Floats:
+    """Quantiles of every θ at equally spaced normal scores, merged."""
+    count = max(_FEWEST, _CELLS // len(thetas))
+    levels = ndtr(np.linspace(-_SCORES, _SCORES, count))
+    found = np.asarray(population.quantile(levels, thetas[:, None, :])).ravel()
+    support = [np.asarray(end, dtype=float) for end in population.support(thetas)]
+    ends = np.concatenate([end[np.isfinite(end)] for end in support])
+    found = np.unique(np.concatenate([found[np.isfinite(found)], ends]))
+    if found[0] < 0 < found[-1]:
+        found = np.unique(np.append(found, 0.0))
+    keep = np.concatenate([[True], np.diff(found) > 1e-9 * (found[-1] - found[0])])
+    return np.asarray(found[keep])
+
+
+@partial(jax.jit, static_argnums=0)
+def _distribution(population: Population, x: jax.Array, thetas: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """The distribution function (M, K) and its derivative in θ (M, d, K)."""
+
+    def at(theta: jax.Array) -> jax.Array:
+        return jax.vmap(lambda point: tails.cdf(population, point, theta))(x)
+
+    return jax.vmap(at)(thetas), jnp.swapaxes(jax.vmap(jax.jacfwd(at))(thetas), 1, 2)
+
+
+@partial(jax.jit, static_argnums=0)
+def _masses(population: Population, x: jax.Array, thetas: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """The same for the probabilities of integers."""
+
+    def at(theta: jax.Array) -> jax.Array:
+        return jnp.exp(jax.vmap(lambda point: density.log_prob(population, point, theta))(x))
+
+    return jax.vmap(at)(thetas), jnp.swapaxes(jax.vmap(jax.jacfwd(at))(thetas), 1, 2)
