@@ -24,6 +24,9 @@ def release(study: Study, data: str, options: dict[str, Any], output: Path | Non
         raise UsageProblem("--dataset names a data set of a ledger; give --ledger as well, such as --ledger budget.db")
     if output is None and channel.value_shape == (channel.n,) and channel.n > 1:
         raise UsageProblem("the release is a table of noisy records; say where to write it, with --output release.json")
+    if output is not None and not output.parent.is_dir():
+        # before anything is spent
+        raise InvalidArgument("--output", str(output), "cannot be written: there is no such folder", "make it first")
     options |= {"part": part_of(options["part"]), "missing": missing_of(options["missing"])}
     made = cf.release(channel, data, ledger=None if book is None else Ledger(existing(book)), **options)
     if output is not None:
