@@ -85,9 +85,7 @@ class Prior(eqx.Module):
     def _split(self, theta: Float[Array, "... d"], sizes: tuple[int, ...]) -> list[Any]:
         """θ by parameter: scalars lose their axis, vectors keep it."""
         pieces = jnp.split(jnp.asarray(theta), np.cumsum(sizes)[:-1].tolist(), axis=-1)
-        return [
-            piece if part.event_dim else piece[..., 0] for part, piece in zip(self.parts, pieces, strict=True)
-        ]
+        return [piece if part.event_dim else piece[..., 0] for part, piece in zip(self.parts, pieces, strict=True)]
 
     def _join(self, pieces: list[Any]) -> Float[Array, "... d"]:
         return jnp.concatenate(

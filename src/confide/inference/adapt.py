@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import jax
@@ -28,7 +29,8 @@ class Adaptation(NamedTuple):
 def start(free: jax.Array) -> Adaptation:
     """From the chains' starts (chains, k): their own spread, as the prior's."""
     k = free.shape[-1]
-    return Adaptation(jnp.log(2.4 / jnp.sqrt(k)), jnp.mean(free, axis=0), jnp.eye(k), jnp.ones(()))
+    size = jnp.asarray(math.log(2.4 / math.sqrt(k)), dtype=jnp.float64)
+    return Adaptation(size, jnp.mean(free, axis=0), jnp.eye(k), jnp.ones((), dtype=jnp.float64))
 
 
 def update(adaptation: Adaptation, free: jax.Array, accepted: jax.Array) -> Adaptation:

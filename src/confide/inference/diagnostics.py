@@ -84,7 +84,7 @@ def diagnose(draws: Mapping[str, Floats], acceptance: float, variance: float | N
 def independent(draws: Mapping[str, Floats], notes: list[str]) -> Diagnostics:
     """Diagnostics of draws that are independent by construction."""
     one = {name: chains.shape[0] * chains.shape[1] for name, chains in draws.items()}
-    ones = {name: 1.0 for name in draws}
+    ones = dict.fromkeys(draws, 1.0)
     return Diagnostics({name: float(size) for name, size in one.items()}, ones, ones, 1.0, None, tuple(notes))
 
 

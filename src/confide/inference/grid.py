@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -14,18 +15,23 @@ from confide.errors import IncompatibleError
 from confide.inference import line, plane
 from confide.inference.diagnostics import independent
 from confide.inference.problem import Problem
-from confide.likelihood.joint import Joint
+from confide.likelihood.joint import Disjoint, Joint
+from confide.likelihood.pool import PoolRoute
 from confide.posterior import Exact, Posterior
 from confide.prior import Prior
 
 Floats = NDArray[np.float64]
 
-#: probability in the outermost cells at which the prior's edge is named
-_EDGE = 1e-3
+#: points on the line, and windows in the pool, where the likelihood is an average over simulated windows
+_COSTLY_POINTS = 48
+_POOL = 2**12
+#: how close to the end of a prior on an interval mass counts as piled up there, and how much of it
+_EDGE = 0.005
+_PILED = 0.05
 
 
 @jax.jit
-def _prior_part(prior: Prior, free: jax.Array) -> tuple[jax.Array, jax.Array]:
+def prior_part(prior: Prior, free: jax.Array) -> tuple[jax.Array, jax.Array]:
     """θ and the prior's log density of the free coordinates."""
     return prior.constrain(free), prior.log_prob_free(free)
 
@@ -35,9 +41,14 @@ def _constrain(prior: Prior, free: jax.Array) -> jax.Array:
     return prior.constrain(free)
 
 
+def constrained(prior: Prior, free: Floats) -> Floats:
+    """θ from free coordinates, as NumPy."""
+    return np.asarray(_constrain(prior, jnp.asarray(free)))
+
+
 def log_density(joint: Joint, values: Any, prior: Prior, free: Floats) -> Floats:
     """log p(θ, y) in free coordinates (M, k); −∞ where the prior has none, and there the likelihood is not asked."""
-    theta, log_prior = (np.asarray(part) for part in _prior_part(prior, jnp.asarray(free)))
+    theta, log_prior = (np.asarray(part) for part in prior_part(prior, jnp.asarray(free)))
     usable = np.isfinite(log_prior) & np.all(np.isfinite(theta), axis=-1)
     if not np.any(usable):
         return np.full(free.shape[0], -np.inf)
@@ -54,26 +65,36 @@ def posterior(problem: Problem, joint: Joint, key: jax.Array, chains: int, draws
         raise IncompatibleError(
             f"method 'grid' serves one or two parameters, and {problem.population.name} has {k}; use method='nuts'"
         )
+    costly, joint = _smaller_pools(joint)
     evaluate = partial(log_density, joint, problem.values, problem.prior)
     low, high = line.reach(problem.prior)
-    return (_on_line if k == 1 else _on_plane)(problem, joint, evaluate, low, high, key, (chains, draws))
+    if k == 1:
+        points = _COSTLY_POINTS if costly else line.POINTS
+        found = line.integrate(lambda free: evaluate(free[:, None]), float(low[0]), float(high[0]), points)
+        return _on_line(problem, joint, found, key, (chains, draws))
+    return _on_plane(problem, joint, plane.integrate(evaluate, low, high), key, (chains, draws))
 
 
-def _on_line(
-    problem: Problem, joint: Joint, evaluate: Any, low: Floats, high: Floats, key: jax.Array, shape: tuple[int, int]
-) -> Posterior:
+def _smaller_pools(joint: Joint) -> tuple[bool, Joint]:
+    """Whether a likelihood is an average over simulated windows, and the same with as many as a posterior needs."""
+    if not isinstance(joint, Disjoint) or not any(isinstance(route, PoolRoute) for route in joint.routes):
+        return False, joint
+    routes = tuple(replace(route, size=_POOL) if isinstance(route, PoolRoute) else route for route in joint.routes)
+    return True, replace(joint, routes=routes)
+
+
+def _on_line(problem: Problem, joint: Joint, found: line.Line, key: jax.Array, shape: tuple[int, int]) -> Posterior:
     prior, (name,) = problem.prior, problem.population.names
-    found = line.integrate(lambda free: evaluate(free[:, None]), float(low[0]), float(high[0]))
     fine, density, cumulative = line.distribution(found)
     uniforms = np.asarray(jax.random.uniform(key, shape, dtype=jnp.float64))
     drawn = line.invert(uniforms, fine, density, cumulative)
-    theta = np.asarray(_constrain(prior, jnp.asarray(drawn)[..., None]))
-    nodes = np.asarray(_constrain(prior, jnp.asarray(found.free)[:, None]))
+    theta = constrained(prior, drawn[..., None])
+    nodes = constrained(prior, found.free[:, None])
     share = found.density / found.density.sum()
     mean = share @ nodes
     sd = np.sqrt(share @ (nodes - mean) ** 2)
     names = prior.by_name(theta)
-    table = np.asarray(_constrain(prior, jnp.asarray(fine)[:, None]))
+    table = constrained(prior, fine[:, None])
     exact = None
     if table.shape[-1] == 1:
         slope = np.gradient(table[:, 0], fine)
@@ -86,33 +107,31 @@ def _on_line(
 
 
 def _edges(prior: Prior, found: line.Line) -> list[str]:
-    """Says so by name if the mass piles up where the prior ends."""
-    notes = []
+    """Says so by name if the mass piles up where a prior on an interval ends."""
     support = prior.parts[0].support
-    for side, bound in (("lower", getattr(support, "lower_bound", None)), ("upper", getattr(support, "upper_bound", None))):
-        if bound is None or not np.ndim(bound) == 0 or not hasattr(support, "lower_bound") or not hasattr(support, "upper_bound"):
-            continue
-        theta = np.asarray(_constrain(prior, jnp.asarray(found.free)[:, None]))[:, 0]
-        width = float(support.upper_bound) - float(support.lower_bound)
-        near = np.abs(theta - float(bound)) < 0.005 * width
-        mass = float(found.density[near].sum() / found.density.sum())
-        if mass > 0.05:
+    ends = [getattr(support, side, None) for side in ("lower_bound", "upper_bound")]
+    if any(end is None or np.ndim(end) for end in ends):
+        return []
+    theta = constrained(prior, found.free[:, None])[:, 0]
+    low, high = (float(end) for end in ends)  # type: ignore[arg-type]
+    share = found.density / found.density.sum()
+    notes = []
+    for side, end in (("lower", low), ("upper", high)):
+        mass = float(share[np.abs(theta - end) < _EDGE * (high - low)].sum())
+        if mass > _PILED:
             notes.append(
-                f"{100 * mass:.0f}% of the posterior of {prior.names[0]} lies at the {side} edge {float(bound):g} of "
-                "the prior: the prior, not the release, decides there"
+                f"{100 * mass:.0f}% of the posterior of {prior.names[0]} lies at the {side} edge {end:g} of the prior: "
+                "the prior, not the release, decides there"
             )
     return notes
 
 
-def _on_plane(
-    problem: Problem, joint: Joint, evaluate: Any, low: Floats, high: Floats, key: jax.Array, shape: tuple[int, int]
-) -> Posterior:
+def _on_plane(problem: Problem, joint: Joint, found: plane.Plane, key: jax.Array, shape: tuple[int, int]) -> Posterior:
     prior = problem.prior
-    found = plane.integrate(evaluate, low, high)
     uniforms = np.asarray(jax.random.uniform(key, (*shape, 3), dtype=jnp.float64))
-    theta = np.asarray(_constrain(prior, jnp.asarray(plane.draw(found, uniforms))))
+    theta = constrained(prior, plane.draw(found, uniforms))
     t = np.stack(np.meshgrid(found.first, found.second, indexing="ij"), axis=-1).reshape(-1, 2)
-    nodes = np.asarray(_constrain(prior, jnp.asarray(found.free(t))))
+    nodes = constrained(prior, found.free(t))
     share = found.density.ravel() / found.density.sum()
     mean = share @ nodes
     sd = np.sqrt(share @ (nodes - mean) ** 2)

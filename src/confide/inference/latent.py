@@ -125,7 +125,9 @@ def make_target(problem: Problem, options: Options) -> tuple[Target, str]:
     parts = [_one(problem, model, value, options) for model, value in zip(problem.models, values, strict=True)]
     if len(parts) == 1:
         return parts[0]
-    blocks = tuple(model.channel.n if isinstance(t, EachTarget) else 1 for model, (t, _) in zip(problem.models, parts, strict=True))
+    blocks = tuple(
+        model.channel.n if isinstance(t, EachTarget) else 1 for model, (t, _) in zip(problem.models, parts, strict=True)
+    )
     targets = tuple(target for target, _ in parts)
     return ProductTarget(problem.prior, targets, blocks), " + ".join(dict.fromkeys(what for _, what in parts))
 
@@ -156,7 +158,9 @@ def _subset(options: Options, n: int) -> int | None:
         return None
     subset = _whole("subset", options.subset, 1, "give the number of records to redraw")
     if subset >= n:
-        raise InvalidArgument("subset", subset, f"is not below the number of records, {n}", "leave it out for full mode")
+        raise InvalidArgument(
+            "subset", subset, f"is not below the number of records, {n}", "leave it out for full mode"
+        )
     return subset
 
 

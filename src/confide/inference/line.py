@@ -12,7 +12,6 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline
@@ -25,7 +24,7 @@ LogDensity = Callable[[Floats], Floats]
 
 #: densities that are smaller than e^{−40} of the largest are left out: 4e-18
 NEGLIGIBLE = 40.0
-_POINTS = 256
+POINTS = 128
 _MOST_POINTS = 2**14
 _PROBES = 2048
 _ROUNDS = 60
@@ -63,10 +62,10 @@ def cells(low: float, high: float, points: int) -> Floats:
     return np.asarray(np.linspace(low, high, points))
 
 
-def locate(log_density: LogDensity, low: float, high: float) -> tuple[float, float]:
+def locate(log_density: LogDensity, low: float, high: float, points: int) -> tuple[float, float]:
     """The ends of where a density is not negligible."""
     for _ in range(_ROUNDS):
-        grid = cells(low, high, _POINTS)
+        grid = cells(low, high, points)
         values = clean(log_density(grid))
         top = float(np.max(values))
         if top == -np.inf:
@@ -79,7 +78,7 @@ def locate(log_density: LogDensity, low: float, high: float) -> tuple[float, flo
             continue
         step = width / (grid.size - 1)
         low, high = grid[first] - _MARGIN * step, grid[last] + _MARGIN * step
-        if last - first > _POINTS // 3:
+        if last - first > points // 3:
             return low, high
     raise AccuracyError(
         "the posterior could not be located: its mass does not fall off, or is too narrow; "
@@ -102,10 +101,9 @@ def no_mass() -> InvalidArgument:
     )
 
 
-def integrate(log_density: LogDensity, low: float, high: float) -> Line:
+def integrate(log_density: LogDensity, low: float, high: float, points: int = POINTS) -> Line:
     """A density on as many points as its first two moments need, checked against half of them."""
-    low, high = locate(log_density, low, high)
-    points = _POINTS
+    low, high = locate(log_density, low, high, points)
     coarse: tuple[float, float] | None = None
     while points <= _MOST_POINTS:
         grid = cells(low, high, points + 1)

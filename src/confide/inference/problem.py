@@ -36,7 +36,9 @@ class Problem:
 def read(population: Any, releases: Any, prior: Any, same_records: bool | None) -> Problem:
     """A checked problem."""
     if not isinstance(population, Population):
-        raise InvalidArgument("population", population, "is not a population", "use for example cf.populations.normal()")
+        raise InvalidArgument(
+            "population", population, "is not a population", "use for example cf.populations.normal()"
+        )
     if isinstance(releases, Release):
         releases = [releases]
     if not isinstance(releases, Sequence) or not releases or not all(isinstance(r, Release) for r in releases):

@@ -12,7 +12,7 @@ import numpy as np
 from confide._progress import progress
 from confide.errors import InvalidArgument
 from confide.inference import adapt
-from confide.inference.kernel.base import Kernel, State
+from confide.inference.kernel.base import Kernel, State, index_by_weight
 from confide.inference.proposal import Proposal, Walk
 from confide.inference.target.base import Target
 from confide.prior import Prior
@@ -40,9 +40,10 @@ def _starts(kernel: Kernel, target: Target, key: jax.Array, chains: int) -> tupl
         thetas = target.prior.sample(for_theta, (_TRIES,))
         keys = jax.random.split(for_latent, _TRIES)
         states = jax.lax.map(lambda pair: kernel.init(pair[0], target, pair[1]), (keys, thetas))
-        weight = jnp.nan_to_num(states.log_weight + 0 * states.log_prior, nan=-jnp.inf)
+        weight = jnp.where(jnp.isnan(states.log_weight), -jnp.inf, states.log_weight)
         # flattened, so that chains start apart: this is a start, not a sample
-        index = jax.random.categorical(for_index, weight / jnp.maximum(1.0, 0.02 * _spread(weight)))
+        flat = weight / jnp.maximum(1.0, 0.02 * _spread(weight))
+        index = index_by_weight(jax.random.uniform(for_index, (1,)), flat[:, None])[0]
         return jax.tree.map(lambda leaf: leaf[index], states), jnp.any(weight > -jnp.inf)
 
     return jax.vmap(one)(jax.random.split(key, chains))

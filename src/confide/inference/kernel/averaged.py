@@ -14,7 +14,17 @@ import jax
 import jax.numpy as jnp
 from jax.scipy.special import logsumexp
 
-from confide.inference.kernel.base import Info, Kernel, State, accept, choose, join, start_latent
+from confide.inference.kernel.base import (
+    Info,
+    Kernel,
+    State,
+    accept,
+    choose,
+    index_by_weight,
+    join,
+    start_latent,
+    weights_at,
+)
 from confide.inference.proposal import Proposal
 from confide.inference.target.base import Target
 
@@ -39,17 +49,17 @@ class Averaged(Kernel):
 
     def step(self, key: jax.Array, target: Target, proposal: Proposal, state: State) -> tuple[State, Info]:
         """Propose θ', average the ratio over copies, accept, choose a copy by its weight at where the chain now is."""
-        for_theta, for_copies, for_accept, for_index = jax.random.split(key, 4)
+        for_theta, for_copies, for_choice = jax.random.split(key, 3)
         theta, log_ratio = proposal.move(for_theta, target.prior, state.theta)
         copies = target.draw(for_copies, state.theta, theta, state.latent, self.copies - 1)
         latents = join(state.latent, copies)
-        here = target.log_weight(state.theta, latents, state.theta, theta)
-        there = target.log_weight(theta, latents, state.theta, theta)
+        here, there = weights_at(target, (state.theta, theta), latents)
+        uniforms = jax.random.uniform(for_choice, (1 + here.shape[1],))
         log_prior = target.prior.log_prob(theta)
         average = jnp.sum(logsumexp(there, axis=0) - logsumexp(here, axis=0))
-        accepted = accept(for_accept, log_ratio + log_prior - state.log_prior + average)
+        accepted = accept(uniforms[0], log_ratio + log_prior - state.log_prior + average)
         weights = jnp.where(accepted, there, here)
-        index = jax.random.categorical(for_index, weights, axis=0)
+        index = index_by_weight(uniforms[1:], weights)
         if not self.refresh:
             index = jnp.where(accepted, index, 0)
         log_weight = jnp.sum(jnp.take_along_axis(weights, index[None], axis=0))

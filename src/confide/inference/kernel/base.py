@@ -46,9 +46,16 @@ class Kernel(eqx.Module):
         """One iteration."""
 
 
-def accept(key: jax.Array, log_ratio: jax.Array) -> jax.Array:
+def accept(uniform: jax.Array, log_ratio: jax.Array) -> jax.Array:
     """True with probability min(1, ratio). A ratio that is not a number (zero against zero) is a rejection."""
-    return jnp.log(jax.random.uniform(key, jnp.shape(log_ratio))) < jnp.nan_to_num(log_ratio, nan=-jnp.inf)
+    return jnp.log(uniform) < jnp.where(jnp.isnan(log_ratio), -jnp.inf, log_ratio)
+
+
+def index_by_weight(uniform: jax.Array, log_weights: jax.Array) -> jax.Array:
+    """One copy per block, with probability in proportion to its weight: (copies, blocks) → (blocks,)."""
+    shares = jnp.exp(log_weights - jnp.max(log_weights, axis=0, initial=-1e300))
+    reached = jnp.cumsum(shares, axis=0)
+    return jnp.minimum(jnp.sum(reached <= uniform * reached[-1], axis=0), log_weights.shape[0] - 1)
 
 
 def choose(accepted: jax.Array, new: Any, old: Any) -> Any:
@@ -75,6 +82,10 @@ def start_latent(key: jax.Array, target: Target, theta: jax.Array) -> tuple[Late
     for_draws, for_index = jax.random.split(key)
     latents = target.place(target.noise(for_draws, _STARTS), theta)
     weights = target.log_weight(theta, latents, theta, theta)
-    index = jax.random.categorical(for_index, weights, axis=0)
-    latent = target.pick(latents, index)
-    return latent, target.log_density(theta, latent)
+    index = index_by_weight(jax.random.uniform(for_index, weights.shape[1:]), weights)
+    return target.pick(latents, index), jnp.sum(jnp.take_along_axis(weights, index[None], axis=0))
+
+
+def weights_at(target: Target, thetas: tuple[jax.Array, jax.Array], latents: Latent) -> jax.Array:
+    """The log weights of copies at both of a pair, with respect to its own reference: (2, copies, blocks)."""
+    return jax.vmap(lambda theta: target.log_weight(theta, latents, *thetas))(jnp.stack(thetas))

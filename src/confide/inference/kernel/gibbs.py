@@ -7,7 +7,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from confide.inference.kernel.base import Info, Kernel, State, accept, choose, join, start_latent
+from confide.inference.kernel.base import Info, Kernel, State, accept, choose, join, start_latent, weights_at
 from confide.inference.proposal import Proposal
 from confide.inference.target.base import Target
 
@@ -25,17 +25,18 @@ class Gibbs(Kernel):
 
     def step(self, key: jax.Array, target: Target, proposal: Proposal, state: State) -> tuple[State, Info]:
         """The latent's blocks one by one, then θ."""
-        for_latent, for_block, for_theta, for_accept = jax.random.split(key, 4)
+        for_latent, for_theta, for_choice = jax.random.split(key, 3)
         here = state.theta
         both = join(state.latent, target.draw(for_latent, here, here, state.latent, 1))
         weights = target.log_weight(here, both, here, here)
-        index = accept(for_block, weights[1] - weights[0]).astype(int)
+        uniforms = jax.random.uniform(for_choice, (1 + weights.shape[1],))
+        index = accept(uniforms[1:], weights[1] - weights[0]).astype(int)
         latent = target.pick(both, index)
         one = jax.tree.map(lambda leaf: leaf[None], latent)
         theta, log_ratio = proposal.move(for_theta, target.prior, here)
-        old, new = (jnp.sum(target.log_weight(at, one, here, theta)) for at in (here, theta))
+        old, new = jnp.sum(weights_at(target, (here, theta), one), axis=(1, 2))
         log_prior = target.prior.log_prob(theta)
-        accepted = accept(for_accept, log_ratio + log_prior - state.log_prior + new - old)
+        accepted = accept(uniforms[0], log_ratio + log_prior - state.log_prior + new - old)
         where = choose(accepted, (theta, log_prior), (here, state.log_prior))
         log_weight = jnp.where(accepted, new, old)
         return State(*where, latent, log_weight), Info(accepted, log_weight, new == -jnp.inf)

@@ -33,6 +33,6 @@ class PseudoMarginal(Kernel):
         theta, log_ratio = proposal.move(for_theta, target.prior, state.theta)
         new = self.init(for_copies, target, theta)
         log_ratio = log_ratio + new.log_prior - state.log_prior + new.log_weight - state.log_weight
-        accepted = accept(for_accept, log_ratio)
+        accepted = accept(jax.random.uniform(for_accept), log_ratio)
         moved = choose(accepted, new, state)
         return moved, Info(accepted, moved.log_weight, new.log_weight == -jnp.inf)

@@ -30,7 +30,7 @@ _PROBES = 64
 
 @functools.lru_cache(maxsize=256)
 def shape(model: Model) -> str:
-    """"increasing", "decreasing", "even", "surveyed" or "steps"."""
+    """ "increasing", "decreasing", "even", "surveyed" or "steps"."""
     law = window_model(model).values
     if not isinstance(law, TransformedLaw):
         return "steps"
@@ -66,11 +66,10 @@ def _even(law: TransformedLaw) -> bool:
 def _symmetric(model: Model) -> bool:
     """Whether records are symmetric about 0, at random θ and x."""
     population = model.population
-    with jax.enable_x64(True):
-        free = 2.0 * jax.random.normal(jax.random.key(1), (_PROBES, population.unconstrained_dimension))
-        theta = population.constrain(free)
-        level = 0.5 + 0.45 * np.asarray(jax.random.uniform(jax.random.key(2), (_PROBES,)))
-        x = np.asarray(population.quantile(level, theta))
+    generator = np.random.default_rng(1)
+    with jax.ensure_compile_time_eval():
+        theta = population.constrain(2.0 * generator.normal(size=(_PROBES, population.unconstrained_dimension)))
+        x = np.asarray(population.quantile(generator.uniform(0.5, 0.95, _PROBES), theta))
         below, above = population.cdf(-x, theta), population.survival(x, theta)
     return bool(np.all(np.abs(np.asarray(below) - np.asarray(above)) <= 1e-13))
 

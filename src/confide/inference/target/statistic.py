@@ -1,6 +1,6 @@
 """The statistic u is latent, with the normal law of the central limit theorem (Sec 4.2 of the paper, Algorithms 5, 6).
 
-    u ~ N(μ_s(θ), Σ_s(θ)/n),        y ~ g(· | u),        reference f(u | θ̄) with θ̄ symmetric in (θ, θ').
+u ~ N(μ_s(θ), Σ_s(θ)/n),        y ~ g(· | u),        reference f(u | θ̄) with θ̄ symmetric in (θ, θ').
 """
 
 from __future__ import annotations

@@ -162,8 +162,12 @@ class WindowTarget(Target):
         on_low, on_high = self.anchor.on_atom(value)
         on_atom = on_low | on_high
         mass = jnp.where(on_low, found.weak.below, found.strict.above)
-        below = jnp.where(on_atom, jnp.where(on_low, inside * mass, found.strict.below + inside * mass), found.weak.below)
-        above = jnp.where(on_atom, jnp.where(on_low, found.weak.above + (1 - inside) * mass, (1 - inside) * mass), found.weak.above)
+        below = jnp.where(
+            on_atom, jnp.where(on_low, inside * mass, found.strict.below + inside * mass), found.weak.below
+        )
+        above = jnp.where(
+            on_atom, jnp.where(on_low, found.weak.above + (1 - inside) * mass, (1 - inside) * mass), found.weak.above
+        )
         rate = jnp.where(on_atom, mass, density)
         possible = (rate > 0) & (below > 0) & (above > 0)
         ranks = self.ranks
@@ -203,19 +207,16 @@ def _can_anchor(model: Model) -> bool:
 @jax.jit
 def _scales(target: WindowTarget, key: jax.Array) -> tuple[jax.Array, jax.Array]:
     """The sampling spread of the middle at fixed θ and the size of the noise, where windows lie near the value."""
-    for_theta, for_window, for_again, for_noise = jax.random.split(key, 4)
+    for_theta, for_window, for_noise = jax.random.split(key, 3)
     thetas = target.prior.sample(for_theta, (_PROBES,))
-    first, second = (target.noise(k, _PROBES) for k in (for_window, for_again))
     cap = target.model.channel.law.window
-
-    def see(latents: Latent) -> jax.Array:
-        zeta = outward(*latents, target.ranks)
-        return jax.lax.map(lambda pair: quantiles.window(target.model, pair[0], pair[1]), (zeta, thetas))
-
-    windows, again = see(first), see(second)
+    zeta = outward(*target.noise(for_window, 2 * _PROBES), target.ranks).reshape(_PROBES, 2, -1)
+    both = jax.lax.map(lambda pair: quantiles.window(target.model, pair[0], pair[1]), (zeta, thetas))
+    windows, again = both[:, 0], both[:, 1]
     middle = windows[:, cap]
     nearest = jnp.argsort(jnp.abs(middle - target.value))[:_NEAREST]
     published = target.model.channel.law.sample(for_noise, windows[nearest])
     noise = jnp.median(jnp.abs(published - middle[nearest]))
     spread = jnp.median(jnp.abs(middle[nearest] - again[nearest, cap]))
-    return spread, jnp.maximum(noise, 1e-9 * (target.model.channel.statistic.ranges[0][1] - target.model.channel.statistic.ranges[0][0]))
+    low, high = target.model.channel.statistic.ranges[0]
+    return spread, jnp.maximum(noise, 1e-9 * (high - low))

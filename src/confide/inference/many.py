@@ -1,0 +1,265 @@
+"""Posteriors of many releases through the same channels at once: what studies need.
+
+All published values share one line of θ, so that a likelihood is computed once for each θ and all values together. The
+line must resolve the narrowest posterior: where it does not, the values are split by where their posteriors lie, and
+each group has a line of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import NDArray
+
+from confide._precision import float64
+from confide.errors import InvalidArgument
+from confide.inference import line
+from confide.inference.grid import constrained, prior_part
+from confide.likelihood import choose_route
+from confide.likelihood.route import Route
+from confide.mechanism.exponential import ExponentialLaw
+from confide.mechanism.lattice import LatticeNoise
+from confide.model import Model
+from confide.prior import Prior
+
+Floats = NDArray[np.float64]
+
+_POINTS = 112
+_ROUNDS = 40
+#: the widest step, in posterior standard deviations: the trapezoidal rule is then right to 1e-8 for a normal density
+_STEP = 0.7
+#: points on the line and releases looked at while the mass is located
+_LOCATING, _SOME = 64, 17
+#: Chebyshev points in y, values at which they are checked, and how well they must agree
+_NODES, _CHECKS, _AGREE = (48, 112, 240), 16, 1e-7
+
+
+class Summaries(NamedTuple):
+    """Of each of Y posteriors: mean and sd (Y, d), and the ends of central intervals (P, Y, d)."""
+
+    mean: Floats
+    sd: Floats
+    lower: Floats
+    upper: Floats
+
+
+@float64
+def many_posteriors(
+    models: Sequence[Model],
+    values: Sequence[Any],
+    prior: Any,
+    *,
+    probs: Sequence[float] = (0.5, 0.9, 0.95),
+    route: str = "auto",
+) -> Summaries:
+    """The posterior of each row of `values`, by quadrature.
+
+    `models` are disjoint releases of one population, and `values` has one array for each, of shape (Y, …).
+
+    >>> import confide as cf, numpyro.distributions as dist
+    >>> channel = cf.Channel(cf.Mean("abs(x)", bounds=(-10, 10)), cf.Laplace(cf.PureDP(5.0)), n=100)
+    >>> model = cf.Model(cf.populations.normal_variance(), channel)
+    >>> found = many_posteriors([model], [[1.0, 1.128379]], {"variance": dist.InverseGamma(2.0, 2.0)})
+    >>> print(found.mean[:, 0].round(3))
+    [1.567 1.983]
+    """
+    models = tuple(models)
+    population = models[0].population
+    checked = Prior.of(population, prior)
+    routes = tuple(choose_route(model, route) for model in models)
+    arrays = tuple(model.channel.check_value(value) for model, value in zip(models, values, strict=True))
+    if len({array.shape[0] for array in arrays}) != 1:
+        raise InvalidArgument("values", [a.shape for a in arrays], "differ in number", "give one row per study")
+    if checked.free_dimension > 1:
+        return _one_by_one(models, arrays, checked, probs, route)
+    low, high = line.reach(checked)
+    problem = _Problem(models, routes, checked)
+    parts = problem.solve(arrays, float(low[0]), float(high[0]), np.arange(arrays[0].shape[0]), tuple(probs), 0)
+    order = np.argsort(np.concatenate([index for index, _ in parts]))
+    stacked = [np.concatenate([getattr(part, name) for _, part in parts], axis=axis) for name, axis in _AXES.items()]
+    mean, sd, lower, upper = (np.take(array, order, axis) for array, axis in zip(stacked, _AXES.values(), strict=True))
+    return Summaries(mean, sd, lower, upper)
+
+
+_AXES = {"mean": 0, "sd": 0, "lower": 1, "upper": 1}
+
+
+class _Problem(NamedTuple):
+    models: tuple[Model, ...]
+    routes: tuple[Route, ...]
+    prior: Prior
+
+    def log_density(self, free: Floats, arrays: tuple[Floats, ...]) -> Floats:
+        """log p(θ, y) for all points and values: (M, Y)."""
+        theta, log_prior = (np.asarray(part) for part in prior_part(self.prior, jnp.asarray(free)[:, None]))
+        usable = np.isfinite(log_prior) & np.all(np.isfinite(theta), axis=-1)
+        asked = np.where(usable[:, None], theta, theta[np.argmax(usable)])
+        total = np.zeros((free.size, arrays[0].shape[0]))
+        for model, route, values in zip(self.models, self.routes, arrays, strict=True):
+            total += across_values(route, model, asked, values)
+        return line.clean(np.where(usable[:, None], total + log_prior[:, None], -np.inf))
+
+    def solve(
+        self, arrays: tuple[Floats, ...], low: float, high: float, index: NDArray[np.int64], probs: tuple, depth: int
+    ) -> list[tuple[NDArray[np.int64], Summaries]]:
+        """Narrow the line onto the group's mass; summarise if it resolves all of them, else split."""
+        low, high = self._locate(_spread_out(arrays), low, high)
+        free = line.cells(low, high, _POINTS)
+        step = free[1] - free[0]
+        values = self.log_density(free, arrays)
+        top = values.max(axis=0)
+        if np.any(top == -np.inf):
+            raise line.no_mass()
+        share = np.exp(values - top)
+        share /= share.sum(axis=0)
+        spread = np.sqrt(np.maximum(share.T @ free**2 - (share.T @ free) ** 2, 0.0))
+        mode = free[np.argmax(values, axis=0)]
+        fine = spread > step / _STEP
+        if np.all(fine) or depth > 30 or (index.size == 1 and np.all(spread > step)):
+            return [(index, self._summaries(free, values, probs))]
+        groups = [fine, *_halves(~fine, mode)]
+        found: list[tuple[NDArray[np.int64], Summaries]] = []
+        for group in groups:
+            if not np.any(group):
+                continue
+            if group is fine:
+                found.append((index[group], self._summaries(free, values[:, group], probs)))
+                continue
+            inside = np.flatnonzero(np.any(values[:, group] > top[group] - line.NEGLIGIBLE, axis=1))
+            ends = free[inside[0]] - 3 * step, free[inside[-1]] + 3 * step
+            part = tuple(array[group] for array in arrays)
+            found += self.solve(part, *ends, index[group], probs, depth + 1)
+        return found
+
+    def _locate(self, arrays: tuple[Floats, ...], low: float, high: float) -> tuple[float, float]:
+        """Where the posteriors of some values lie, and a little more."""
+        for _ in range(_ROUNDS):
+            free = line.cells(low, high, _LOCATING)
+            values = self.log_density(free, arrays)
+            top = values.max(axis=0)
+            if np.any(top == -np.inf):
+                raise line.no_mass()
+            seen = np.flatnonzero(np.any(values > top - line.NEGLIGIBLE, axis=1))
+            first, last = int(seen[0]), int(seen[-1])
+            step, width = free[1] - free[0], high - low
+            if first == 0 or last == free.size - 1:
+                low, high = low - width * (first == 0), high + width * (last == free.size - 1)
+                continue
+            low, high = free[first] - 2 * step, free[last] + 2 * step
+            if last - first > _LOCATING // 2:
+                break
+        return low, high
+
+    def _summaries(self, free: Floats, values: Floats, probs: tuple) -> Summaries:
+        theta = constrained(self.prior, free[:, None])
+        share = np.exp(values - values.max(axis=0))
+        share /= share.sum(axis=0)
+        mean = share.T @ theta
+        sd = np.sqrt(np.maximum(share.T @ theta**2 - mean**2, 0.0))
+        levels = [0.5 + sign * prob / 2 for sign in (-1, 1) for prob in probs]
+        ends = np.stack([_quantiles(free, share, level) for level in levels])
+        on_theta = constrained(self.prior, ends[..., None])
+        return Summaries(mean, sd, on_theta[: len(probs)], on_theta[len(probs) :])
+
+
+def _spread_out(arrays: tuple[Floats, ...]) -> tuple[Floats, ...]:
+    """A few of the releases that span all of them, the outermost included."""
+    rows = arrays[0].shape[0]
+    if rows <= _SOME:
+        return arrays
+    chosen: list[int] = []
+    for array in arrays:
+        order = np.argsort(array.reshape(rows, -1).mean(axis=1))
+        chosen += order[np.linspace(0, rows - 1, _SOME).astype(int)].tolist()
+    return tuple(array[np.unique(chosen)] for array in arrays)
+
+
+def across_values(route: Route, model: Model, thetas: Floats, values: Floats) -> Floats:
+    """log p(y | θ) for all θ and many values: (M, Y).
+
+    For one θ it is a smooth function of y wherever noise has a density, so that beyond a few hundred scalar values it
+    is computed at Chebyshev points between the least and the largest and interpolated; at some of the values it is
+    computed as well, and as many points are taken as make the two agree.
+    """
+    if model.channel.value_shape != ():
+        return np.asarray(route.log_likelihood(model, thetas, values))
+    each, where = np.unique(values, return_inverse=True)
+    smooth = not isinstance(getattr(model.channel.law, "noise", None), LatticeNoise)
+    if smooth and not isinstance(model.channel.law, ExponentialLaw):
+        checks = each[np.linspace(0, each.size - 1, _CHECKS).astype(int)]
+        for size in _NODES:
+            if 2 * size > each.size:
+                break
+            nodes = 0.5 * (each[0] + each[-1]) - 0.5 * (each[-1] - each[0]) * np.cos(
+                np.pi * np.arange(size) / (size - 1)
+            )
+            found = np.asarray(route.log_likelihood(model, thetas, np.concatenate([nodes, checks])))
+            table, truth = found[:, :size], found[:, size:]
+            guess = table @ _barycentric(nodes, checks)
+            likely = truth > truth.max(axis=0) - line.NEGLIGIBLE
+            if np.all(np.abs(np.where(likely, guess - truth, 0.0)) < _AGREE):
+                return np.asarray((table @ _barycentric(nodes, each))[:, where])
+    return np.asarray(route.log_likelihood(model, thetas, each))[:, where]
+
+
+def _barycentric(nodes: Floats, at: Floats) -> Floats:
+    """The matrix (nodes, points) that interpolates from Chebyshev points of the second kind."""
+    weights = np.where(np.arange(nodes.size) % 2, -1.0, 1.0)
+    weights[[0, -1]] *= 0.5
+    gap = at[None, :] - nodes[:, None]
+    exact = gap == 0
+    terms = weights[:, None] / np.where(exact, 1.0, gap)
+    terms = np.where(exact.any(axis=0), exact.astype(float), terms)
+    return np.asarray(terms / terms.sum(axis=0))
+
+
+def _halves(group: NDArray[np.bool_], mode: Floats) -> list[NDArray[np.bool_]]:
+    """A group cut at its middle mode, or as it is if all modes coincide."""
+    cut = np.median(mode[group])
+    left = group & (mode <= cut)
+    return [left, group & ~left] if np.any(group & ~left) else [group]
+
+
+def _quantiles(free: Floats, share: Floats, level: float) -> Floats:
+    """A quantile of each column, with the distribution function cubic between points (it is smooth there)."""
+    step = free[1] - free[0]
+    density = share / step
+    # the trapezoidal rule up to each point, with the first term of Euler and Maclaurin for where it is cut off
+    cumulative = np.cumsum(share, axis=0) - 0.5 * share - np.gradient(share, axis=0) / 12.0
+    at = np.argmax(cumulative > level, axis=0).clip(1)
+    column = np.arange(share.shape[1])
+    f0, f1 = cumulative[at - 1, column], cumulative[at, column]
+    d0, d1 = density[at - 1, column] * step, density[at, column] * step
+    t = np.clip((level - f0) / np.where(f1 > f0, f1 - f0, 1.0), 0.0, 1.0)
+    for _ in range(6):  # Newton on the Hermite cubic
+        h = f0 * (1 + 2 * t) * (1 - t) ** 2 + d0 * t * (1 - t) ** 2 + f1 * t**2 * (3 - 2 * t) + d1 * t**2 * (t - 1)
+        slope = 6 * (f1 - f0) * t * (1 - t) + d0 * (1 - 4 * t + 3 * t**2) + d1 * (3 * t**2 - 2 * t)
+        t = np.clip(t - (h - level) / np.where(slope > 0, slope, 1.0), 0.0, 1.0)
+    return np.asarray(free[at - 1] + t * step)
+
+
+def _one_by_one(
+    models: tuple[Model, ...], arrays: tuple[Floats, ...], prior: Prior, probs: Sequence[float], route: str
+) -> Summaries:
+    """Two parameters and more: a posterior at a time."""
+    from confide.inference.verb import infer
+    from confide.published import Release
+
+    means, sds, lowers, uppers = [], [], [], []
+    for row in range(arrays[0].shape[0]):
+        releases = [Release(model.channel, array[row]) for model, array in zip(models, arrays, strict=True)]
+        found = infer(models[0].population, releases, prior, same_records=False, route=route, key=row)
+        means.append(_flat(found.mean))
+        sds.append(_flat(found.sd))
+        ends = [found.quantile([0.5 - prob / 2, 0.5 + prob / 2]) for prob in probs]
+        lowers.append([np.concatenate([np.ravel(part[0]) for part in end.values()]) for end in ends])
+        uppers.append([np.concatenate([np.ravel(part[1]) for part in end.values()]) for end in ends])
+    swap = (1, 0, 2)
+    return Summaries(np.asarray(means), np.asarray(sds), np.transpose(lowers, swap), np.transpose(uppers, swap))
+
+
+def _flat(values: Any) -> Floats:
+    return np.concatenate([np.ravel(part) for part in values.values()])
