@@ -24,7 +24,7 @@ import jax
 import jax.numpy as jnp
 
 from confide.likelihood.law import Nodes
-from confide.likelihood.transforms import NoiseTransform
+from confide.likelihood.transforms import DiscreteTransform, NoiseTransform
 
 #: Aliasing of an exponential tail is below e^{-34} = 2e-15.
 _ALIAS = 34.0
@@ -139,6 +139,31 @@ def contour(
     return side * jnp.where(cross, pole + margin, size), jnp.where(cross, side, 0.0)
 
 
+def pulled_in(transform: NoiseTransform, y: jax.Array, edge: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """A y so near that a contour short of the poles keeps its digits, and log p(y) minus log p there.
+
+    Further from the reference than the `edge`, where the statistic has no mass even if tilted to the pole, noise on a
+    lattice has a geometric tail: e^{−step/b} a point.
+    """
+    if not isinstance(transform, DiscreteTransform):
+        return y, jnp.zeros(())
+    points = jnp.maximum(jnp.ceil((jnp.abs(y) - edge) / transform.step), 0.0)
+    return y - jnp.sign(y) * points * transform.step, -points * transform.step * transform.pole
+
+
+def _near(
+    transform: NoiseTransform, c: Centred, weights: jax.Array, y: jax.Array, n: jax.Array | float
+) -> tuple[jax.Array, jax.Array]:
+    """y pulled in to where a mean of n records, tilted to the pole, can be: ten standard deviations, more for few."""
+    if not isinstance(transform, DiscreteTransform) or transform.gaussian or not transform.box:
+        return y, jnp.zeros(())
+    side, (s, frozen) = jnp.where(y >= 0, 1.0, -1.0), jax.lax.stop_gradient((c.s, weights))
+    tilted, _ = _tilted(frozen, s, side * transform.pole / n)
+    mean = tilted @ s
+    reach = side * mean + (10.0 + 30.0 / jnp.sqrt(n)) * jnp.sqrt(tilted @ (s - mean) ** 2 / n)
+    return pulled_in(transform, y, jnp.minimum(reach, jnp.max(side * s)) + transform.step)
+
+
 class Integral(NamedTuple):
     """An inversion, taken apart: log p, the cut-off, and the share that each frequency and the residue has in p."""
 
@@ -202,9 +227,11 @@ def invert_one(
     transform: NoiseTransform, c: Centred, weights: jax.Array, y: jax.Array, n: jax.Array | float, grid: Grid
 ) -> Density:
     """log p(y) of a mean for one θ (through its weights) and one y (measured from the reference)."""
+    y, log_share = _near(transform, c, weights, y, n)
     path = _path(transform, c, weights, y, n, grid)
     log_m = n * path.log_total + _log_power(path.real, path.imaginary, n)
-    return integrate(transform, log_m, n * path.at_pole, (path.tau, path.crossed), y, grid).density
+    found = integrate(transform, log_m, n * path.at_pole, (path.tau, path.crossed), y, grid).density
+    return Density(found.log_prob + log_share, found.truncation)
 
 
 def invert_one_with_score(
@@ -220,6 +247,7 @@ def invert_one_with_score(
 
     ∂ log p is the average of ∂ n log M over the frequencies, each with its share in p; M' is a product like M itself.
     """
+    y, log_share = _near(transform, c, weights, y, n)
     path = _path(transform, c, weights, y, n, grid)
     log_m = n * path.log_total + _log_power(path.real, path.imaginary, n)
     whole = integrate(transform, log_m, n * path.at_pole, (path.tau, path.crossed), y, grid)
@@ -239,7 +267,8 @@ def invert_one_with_score(
         at_pole = at_pole + pole * ((ds * weights) @ jnp.exp(pole * c.s - path.at_pole))
     m = jax.lax.complex(1.0 + path.real, path.imaginary)
     relative = jnp.where(jnp.abs(m) > 1e-100, slope / jnp.where(jnp.abs(m) > 1e-100, m, 1.0), 0.0)
-    return whole.density, n * (jnp.sum((relative * whole.shares).real, axis=1) + whole.residue * at_pole)
+    density = Density(whole.density.log_prob + log_share, whole.density.truncation)
+    return density, n * (jnp.sum((relative * whole.shares).real, axis=1) + whole.residue * at_pole)
 
 
 class Inversion(eqx.Module):

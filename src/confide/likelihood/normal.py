@@ -21,7 +21,7 @@ from confide.likelihood.law import MovingLaw, law_for, moments
 from confide.likelihood.mills import log_mills
 from confide.likelihood.moving import moving_law
 from confide.likelihood.record import RecordLaw
-from confide.likelihood.route import Route
+from confide.likelihood.route import Route, require_finite
 from confide.likelihood.spectral import frequency_grid
 from confide.likelihood.transforms import DiscreteTransform
 from confide.mechanism.additive import AdditiveLaw
@@ -65,7 +65,10 @@ class NormalRoute(Route):
     def log_likelihood(self, model: Model, thetas: Any, values: Any) -> jax.Array:
         """All θ at once."""
         law = law_for(model.population, model.channel.statistic, thetas)
-        return _log_likelihood(law, model.channel.law, float(model.channel.n), jnp.asarray(thetas), jnp.asarray(values))
+        found = _log_likelihood(
+            law, model.channel.law, float(model.channel.n), jnp.asarray(thetas), jnp.asarray(values)
+        )
+        return require_finite(model, thetas, values, found)
 
     def information(self, model: Model, thetas: Any) -> jax.Array:
         """Closed for Gaussian noise; for scalar noise of another kind, ∫ (∂ log p)² p dy under the normal model."""
@@ -106,22 +109,34 @@ def _normal_on_lattice(noise: DiscreteLaplace | DiscreteGaussian, residual: jax.
     transform = DiscreteTransform(noise.scale, noise.step, gaussian=gaussian, box=True)
     still = jax.lax.stop_gradient(spread)
     grid = frequency_grid(transform, still, 1.0)
+    log_share = jnp.zeros(())
+    if not gaussian:  # tilted to the pole, the normal law has its mean at σ²/b
+        residual, log_share = inversion.pulled_in(
+            transform, residual, still**2 / noise.scale + 10.0 * still + transform.step
+        )
     tau = jax.lax.stop_gradient(residual / (still**2 + transform.variance))
     path = inversion.contour(transform, tau, jnp.zeros(()), residual, grid)
     zeta = jax.lax.complex(jnp.broadcast_to(path[0], (_FREQUENCIES,)), grid.step * jnp.arange(_FREQUENCIES))
     log_m = 0.5 * (spread * zeta) ** 2
-    return inversion.integrate(transform, log_m, jnp.zeros(()), path, residual, grid).density.log_prob
+    return log_share + inversion.integrate(transform, log_m, jnp.zeros(()), path, residual, grid).density.log_prob
 
 
 def normal_laplace(residual: jax.Array, spread: jax.Array, scale: jax.Array | float) -> jax.Array:
     """log density of a normal plus a Laplace variable, in the closed normal–Laplace form.
 
-    R(r − z) and R(r + z) are both needed in logs: where z > r the first is exponentially large, where both arguments
-    are large they are nearly 1/r, and e^{r²/2} is never formed.
+    Where an argument of R is positive, φ(z) R(r ∓ z) is taken in logs, and e^{r²/2} is never formed; where it is
+    negative (|z| > r) the product is e^{r²/2 ∓ rz} Φ(±z − r), where the squares of a large z have cancelled on paper.
     """
     z, r = residual / spread, spread / scale
-    log_phi = -0.5 * z**2 - 0.5 * math.log(2 * math.pi)
-    return log_phi + jnp.logaddexp(log_mills(r - z), log_mills(r + z)) - jnp.log(2.0 * scale)
+    return jnp.logaddexp(_one_side(z, r), _one_side(-z, r)) - jnp.log(2.0 * scale)
+
+
+def _one_side(z: jax.Array, r: jax.Array) -> jax.Array:
+    """log φ(z) R(r − z)."""
+    beyond = z > r
+    near, far = jnp.where(beyond, 0.0, z), jnp.where(beyond, z, r)
+    inside = -0.5 * near**2 - 0.5 * math.log(2 * math.pi) + log_mills(r - near)
+    return jnp.where(beyond, r * (0.5 * r - far) + jax.scipy.special.log_ndtr(far - r), inside)
 
 
 @jax.jit

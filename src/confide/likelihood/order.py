@@ -19,7 +19,7 @@ import numpy as np
 
 from confide.likelihood.order_density import WIDEST, NoisyOrder, log_likelihood, noise_grid
 from confide.likelihood.order_rank import rank_law
-from confide.likelihood.route import Route
+from confide.likelihood.route import Route, require_finite
 from confide.likelihood.transformed import transformed_law
 from confide.likelihood.transformed_steps import MOST_STEPS, discrete_law
 from confide.mechanism.additive import AdditiveLaw
@@ -63,7 +63,8 @@ class OrderRoute(Route):
 
     def log_likelihood(self, model: Model, thetas: Any, values: Any) -> jax.Array:
         """All θ (M, d) against all values (Y,): one rule per θ."""
-        return jnp.asarray(log_likelihood(noisy_order(model), np.asarray(thetas), np.asarray(values)))
+        found = log_likelihood(noisy_order(model), np.asarray(thetas), np.asarray(values))
+        return require_finite(model, thetas, values, found)
 
     def information(self, model: Model, thetas: Any) -> jax.Array:
         """∫ (∂p)(∂p)ᵀ/p dy on panels of y, at two orders that must agree."""

@@ -21,7 +21,7 @@ from confide._random import as_key
 from confide.errors import IncompatibleError
 from confide.likelihood.pool_density import WindowModel, log_density, log_density_error
 from confide.likelihood.pool_information import pool_information
-from confide.likelihood.route import Route
+from confide.likelihood.route import Route, require_finite
 from confide.likelihood.transformed import transformed_law
 from confide.likelihood.transformed_steps import MOST_STEPS, discrete_law
 from confide.likelihood.window import Pool, Ranks, simulate_pool
@@ -99,7 +99,8 @@ class PoolRoute(Route):
     def log_likelihood(self, model: Model, thetas: Any, values: Any) -> jax.Array:
         """All θ (M, d) against all values (Y,): the windows are made once per θ."""
         pool, prepared, y = self.pool(model), window_model(model), jnp.asarray(values)
-        return jnp.stack([_log_density(prepared, theta, pool, y) for theta in jnp.asarray(thetas)])
+        found = jnp.stack([_log_density(prepared, theta, pool, y) for theta in jnp.asarray(thetas)])
+        return require_finite(model, thetas, values, found)
 
     def information(self, model: Model, thetas: Any) -> NoReturn:
         """Refused: the information of a pool is an estimate, and comes with its error."""

@@ -35,7 +35,7 @@ from confide.likelihood import moving
 from confide.likelihood.moving import CHANGES, HALF_NODES, halve, on_panels, once
 from confide.likelihood.record import NODES, WEIGHTS, Floats, RecordLaw, record_law
 from confide.likelihood.response import Cells, level_law
-from confide.likelihood.route import Route
+from confide.likelihood.route import Route, require_finite
 from confide.likelihood.tabulate import Binned, Still, bin_values, count_values, is_laplace, still_on, still_panels
 from confide.mechanism import AdditiveLaw, LaplaceNoise, LatticeNoise, Law, Noise, NoiselessLaw, ResponseLaw
 from confide.population import Population
@@ -350,7 +350,8 @@ class RecordsRoute(Route):
             if values.size >= BINNED_FROM and _can_bin(one):
                 values = self.tabulate(model, values, thetas)
         blocks = np.split(thetas, range(_MOST_THETAS, len(thetas), _MOST_THETAS))
-        return jnp.concatenate([jnp.asarray(_log_likelihood(one, block, values)) for block in blocks])
+        found = jnp.concatenate([jnp.asarray(_log_likelihood(one, block, values)) for block in blocks])
+        return found if isinstance(values, Binned) else require_finite(model, thetas, values, found)
 
     def tabulate(self, model: Model, values: Any, thetas: Any) -> Binned:
         """The values (n,) or (Y, n) binned, so that the log-likelihood costs the same for every n.

@@ -14,10 +14,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from confide.errors import AccuracyError
+from confide.mechanism.additive import AdditiveLaw
 from confide.mechanism.lattice import LatticeNoise
 
 if TYPE_CHECKING:
     from confide.model import Model
+
+
+#: noise scales outside the statistic's range beyond which no double-precision number tells values of θ apart
+_FURTHEST = 1e100
 
 
 class Route(ABC):
@@ -39,8 +45,16 @@ class Route(ABC):
         """log p(y | θ) of one value at one θ, differentiable in θ; for use inside a trace, so nothing is checked."""
 
     def impossible(self, model: Model, values: Any) -> str | None:
-        """Why the channel cannot have published one of these values, or None. Noise with a density can publish any."""
+        """Why the channel cannot have published one of these values, or None.
+
+        Noise with a density can publish any, but values astronomically far out, whose likelihood underflows whatever θ.
+        """
         noise = getattr(model.channel.law, "noise", None)
+        if isinstance(model.channel.law, AdditiveLaw):
+            low, high = np.asarray(model.channel.statistic.ranges).T
+            each = np.asarray(values)[..., None] if model.channel.statistic.dimension == 1 else np.asarray(values)
+            if np.any(np.maximum(low - each, each - high) / model.channel.law.noise.scale > _FURTHEST):
+                return f"lies more than {_FURTHEST:g} noise scales outside the range of the statistic"
         if isinstance(noise, LatticeNoise):
             index = np.asarray(values) / noise.step
             if np.any(np.abs(index - np.round(index)) > 1e-6):
@@ -56,7 +70,7 @@ class Route(ABC):
 
         A route that can share work between many θ overrides this.
         """
-        return _outer(self, model, jnp.asarray(thetas), jnp.asarray(values))
+        return require_finite(model, thetas, values, _outer(self, model, jnp.asarray(thetas), jnp.asarray(values)))
 
     @abstractmethod
     def information(self, model: Model, thetas: Any) -> jax.Array:
@@ -64,6 +78,21 @@ class Route(ABC):
 
         A route whose information is Monte Carlo raises `IncompatibleError` and has a method of its own.
         """
+
+
+def require_finite(model: Model, thetas: Any, values: Any, found: Any) -> jax.Array:
+    """log p (M, Y) as it is, or an error that says at which y it is not a number, or underflows for every θ."""
+    log_p, thetas = np.asarray(found), np.asarray(thetas)
+    lost = np.isnan(log_p).any(axis=0) | (log_p == -np.inf).all(axis=0)
+    if not np.any(lost):
+        return jnp.asarray(found)
+    y = np.asarray(values).reshape(log_p.shape[1], -1)[int(np.argmax(lost))]
+    shown = f"{y[0]:g}" if y.size == 1 else f"({', '.join(f'{part:g}' for part in y[:4])}{', …' if y.size > 4 else ''})"
+    asked = " to ".join(str(tuple(np.round(theta, 6).tolist())) for theta in (thetas[0], thetas[-1])[: len(thetas)])
+    raise AccuracyError(
+        f"the likelihood of y = {shown} underflows at every theta asked for ({asked}): it lies too far from what "
+        f"{model.channel.statistic} can be there; check the value and its units, or ask for other theta"
+    )
 
 
 @partial(jax.jit, static_argnums=(0, 1))

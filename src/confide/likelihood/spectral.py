@@ -29,7 +29,7 @@ from confide.likelihood.lattice import lattice_spacing
 from confide.likelihood.law import MovingLaw, law_for, moments_at, nodes_at
 from confide.likelihood.moving import moving_law
 from confide.likelihood.record import RecordLaw, record_law
-from confide.likelihood.route import Route
+from confide.likelihood.route import Route, require_finite
 from confide.likelihood.transforms import (
     DiscreteTransform,
     GaussianOnLattice,
@@ -114,7 +114,8 @@ class SpectralRoute(Route):
                 result[group.index], cut[group.index] = _in_blocks(group, group.inversion, thetas[group.index], each)
             lost = _lost(result, cut)
             pending = [more for group in pending if np.any(lost[group.index] > _CUT) for more in group.with_more()]
-        _require_decay(model, result, cut)
+        require_finite(model, thetas, values, result)
+        _require_decay(model, values, result, cut)
         return jnp.asarray(result)
 
     def log_prob(self, model: Model, theta: jax.Array, value: jax.Array) -> jax.Array:
@@ -282,13 +283,15 @@ def _lost(log_prob: Floats, cut: Floats) -> Floats:
     return np.nan_to_num(lost, nan=np.inf)
 
 
-def _require_decay(model: Model, log_prob: Floats, cut: Floats) -> None:
+def _require_decay(model: Model, values: Floats, log_prob: Floats, cut: Floats) -> None:
     """Refuse where what was cut off matters: at a θ whose likelihood is not negligible beside that of the best."""
-    if np.any(_lost(log_prob, cut) > _CUT) or not np.all(np.isfinite(np.max(log_prob, axis=0))):
+    lost = np.any(_lost(log_prob, cut) > _CUT, axis=0)
+    if np.any(lost):
         raise AccuracyError(
             f"the transform of {model.channel.statistic} with n = {model.channel.n} does not decay fast enough to be "
-            f"inverted to {_CUT:g} (few records, a continuous law with atoms, and Laplace noise); use latent methods "
-            "(infer with method='mhaar'), or route 'normal' for an approximation"
+            f"inverted to {_CUT:g} at y = {values[np.argmax(lost)]:g} (few records, a continuous law with atoms, and "
+            "Laplace noise; or a value far from all that theta explains); use latent methods (infer with "
+            "method='mhaar'), or route 'normal' for an approximation"
         )
 
 
