@@ -2,8 +2,8 @@
 
 Means: the normal model of Sec 3.1. With Gaussian noise F = ∂μᵀH⁻¹∂μ + ½tr(H⁻¹∂H H⁻¹∂H). With Laplace noise of scale b
 on a scalar of standard deviation s the density is a location–scale family in y whose information about (μ, v) is
-diagonal (the score of μ is odd, that of v even) and depends on s/b alone: two functions of one variable, tabulated once.
-With L the Laplace density, b²L'' = L − δ, so the convolved density f has ∂f/∂v = ½f'' = (f − φ)/2b².
+diagonal (the score of μ is odd, that of v even) and depends on s/b alone: two functions of one variable, tabulated
+once. With L the Laplace density, b²L'' = L − δ, so the convolved density f has ∂f/∂v = ½f'' = (f − φ)/2b².
 
 A mean is not quite normal, and its variance then tells less than the normal model says; near a constant, nothing at
 all. With the third and fourth cumulants of the mean, C = [[1/I(μ), κ₃], [κ₃, 1/I(v) + κ₄]] is the covariance of the

@@ -56,7 +56,7 @@ def compare(
         require_equal(named)
     at = points(next(iter(named.values())).population, theta, prior)
     found = {name: evaluate(model, at, method, key) for name, model in named.items()}
-    comparison = Comparison(found, at, ranked, delta)
+    comparison = Comparison(found, at, ranked, delta, method)
     if not np.any(np.isfinite(comparison.scores[ranked.name])):
         raise InvalidArgument(
             "criterion",

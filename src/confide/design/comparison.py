@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -39,7 +39,8 @@ class Comparison:
     evaluations: Mapping[str, Evaluation]
     points: Points
     criterion: Criterion
-    delta: float | None = field(default=None)
+    delta: float | None = None
+    method: str = "auto"
 
     @property
     def names(self) -> tuple[str, ...]:

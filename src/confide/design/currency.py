@@ -10,7 +10,7 @@ from confide.model import Model
 from confide.privacy import GDP, ZCDP, ApproxDP, Privacy, PureDP, Unlimited
 
 #: the parameter by which each kind is told, strongest kind first
-_PARAMETERS = {PureDP: "epsilon", GDP: "mu", ZCDP: "rho"}
+PARAMETERS: dict[type[Privacy], str] = {PureDP: "epsilon", GDP: "mu", ZCDP: "rho"}
 _DELTA = 1e-6
 
 
@@ -36,7 +36,7 @@ def costs(guarantees: list[Privacy], delta: float | None) -> tuple[str, list[flo
     """What each guarantee costs in the strongest unit that all of them can be told in: its name, and the numbers."""
     finite = [each for each in guarantees if not isinstance(each, Unlimited)]
     if delta is None:
-        for kind, parameter in _PARAMETERS.items():
+        for kind, parameter in PARAMETERS.items():
             try:
                 told = iter([float(getattr(each.convert(kind), parameter)) for each in finite])
             except PrivacyError:

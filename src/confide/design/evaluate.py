@@ -84,14 +84,14 @@ def evaluate(model: Model, points: Points, method: str, key: Any) -> Evaluation:
     """
     body = points.body
     if method == "auto" and not np.all(body):
-        elsewhere = _by_moments(model, points)
+        elsewhere = by_moments(model, points)
         if elsewhere is not None:
             inside = _informed(model, points.thetas[body], method, key)
             return Evaluation(model, points, _merged(model, points, inside, elsewhere))
     return Evaluation(model, points, _informed(model, points.thetas, method, key))
 
 
-def _by_moments(model: Model, points: Points) -> Floats | None:
+def by_moments(model: Model, points: Points) -> Floats | None:
     """F (M, d, d) of a scalar mean with continuous noise from its moments; None for anything else."""
     channel = model.channel
     noise = getattr(channel.law, "noise", None)

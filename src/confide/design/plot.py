@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from confide._precision import float64
 from confide.channel import Channel
-from confide.design.currency import _PARAMETERS
 from confide.design.evaluate import evaluate
+from confide.design.levels import unit_of, with_privacy
 from confide.design.points import Points
 from confide.errors import IncompatibleError, InvalidArgument
 from confide.model import Model
-from confide.privacy import ApproxDP, Privacy
 
 if TYPE_CHECKING:
     from confide.design.comparison import Comparison
@@ -64,8 +62,8 @@ def _against_other(comparison: Comparison, ax: Any, against: str, values: Any, t
             if against == "n":
                 changed = Channel(channel.statistic, channel.mechanism, int(number))
             else:
-                changed, label = with_privacy(channel, float(number)), _unit(channel)
-            result = evaluate(Model(population, changed), at, "auto", 0)
+                changed, label = with_privacy(channel, float(number)), unit_of(channel.guarantee)
+            result = evaluate(Model(population, changed), at, comparison.method, 0)
             found.append(np.trace(result.matrices[0]))
             errors.append(np.sqrt(np.sum(np.diagonal(result.errors[0]) ** 2)))
         _line(ax, numbers, np.asarray(found), np.asarray(errors), name)
@@ -77,21 +75,3 @@ def _line(ax: Any, x: Any, y: Any, error: Any, name: str) -> None:
     if np.any(error > 0):
         low = np.maximum(y - 2 * error, np.min(y[y > 0]) * 1e-3)
         ax.fill_between(x, low, y + 2 * error, color=line.get_color(), alpha=0.2, linewidth=0)
-
-
-def _unit(channel: Channel) -> str:
-    return "epsilon" if isinstance(channel.guarantee, ApproxDP) else _PARAMETERS[type(channel.guarantee)]  # type: ignore[index]
-
-
-def with_privacy(channel: Channel, level: float | Privacy) -> Channel:
-    """The same statistic and mechanism at another guarantee: a level of the same kind, or a guarantee."""
-    mechanism: Any = channel.mechanism
-    if mechanism.privacy is None or not dataclasses.is_dataclass(mechanism):
-        raise IncompatibleError(f"{mechanism!r} has no guarantee to change; give it one instead of a scale")
-    if isinstance(level, Privacy):
-        privacy = level
-    elif isinstance(mechanism.privacy, ApproxDP):
-        privacy = ApproxDP(level, mechanism.privacy.delta)
-    else:
-        privacy = type(mechanism.privacy)(level)
-    return Channel(channel.statistic, dataclasses.replace(mechanism, privacy=privacy), channel.n)

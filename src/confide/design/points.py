@@ -31,7 +31,7 @@ _BODY, _TAIL = np.polynomial.legendre.leggauss(5), np.polynomial.legendre.leggau
 _FALL = 0.93
 _SEQUENCE = 256
 #: the prior's distribution function is tabulated at quartile + interquartile range · sinh(t)
-_SINH = np.linspace(-17.0, 17.0, 4001)
+_SINH = np.linspace(-21.0, 21.0, 15001)
 
 
 @dataclass(frozen=True, eq=False)

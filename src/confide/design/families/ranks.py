@@ -6,6 +6,7 @@ import functools
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from confide.design.family import Floats
 from confide.design.tabulated import Tabulated
@@ -31,7 +32,7 @@ def sides(law: Tabulated) -> tuple[Side, ...]:
     return tuple(found)
 
 
-def _side(text: str, law: Tabulated, edges: Floats, order: Floats) -> Side:
+def _side(text: str, law: Tabulated, edges: Floats, order: NDArray[np.intp]) -> Side:
     below = np.clip(np.cumsum(law.mass[:, order], axis=1)[:, :-1], 0.0, 1.0)
     slope = np.cumsum(law.slope[:, :, order], axis=2)[:, :, :-1]
     if law.population.discrete:

@@ -2,8 +2,8 @@
 
 For the leading term, s may be replaced by its projection on what it can know about θ, which is the score; bounding it
 to a range is what privacy asks, and the best bounded s is the score clipped at two levels. For an exponential family
-the score is affine in a statistic T that does not depend on θ, and the expression is clip(T, low, high). Otherwise it is
-tabulated at a middle θ.
+the score is affine in a statistic T that does not depend on θ, and the expression is clip(T, low, high). Otherwise it
+is tabulated at a middle θ.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from confide.expression import Expression
 from confide.statistic import Mean
 
 #: what scores are made of, by the ends of the support that they need
-_EVERYWHERE = (("x",), ("abs(x)",), ("x**2",), ("x", "x**2"))
-_POSITIVE = (("log(x)",), ("log(x)**2",), ("x", "log(x)"), ("log(x)", "log(x)**2"))
-_UNIT = (("log1p(-x)",), ("log(x)", "log1p(-x)"))
+_EVERYWHERE: tuple[tuple[str, ...], ...] = (("x",), ("abs(x)",), ("x**2",), ("x", "x**2"))
+_POSITIVE: tuple[tuple[str, ...], ...] = (("log(x)",), ("log(x)**2",), ("x", "log(x)"), ("log(x)", "log(x)**2"))
+_UNIT: tuple[tuple[str, ...], ...] = (("log1p(-x)",), ("log(x)", "log1p(-x)"))
 _KNOTS = 48
 _FIT = 1e-7
 
