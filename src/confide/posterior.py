@@ -103,7 +103,7 @@ class Posterior:
         """The central interval of probability `prob`: (low, high) by parameter."""
         if not (isinstance(prob, int | float) and 0 < prob < 1):
             raise InvalidArgument("prob", prob, "is not a probability between 0 and 1", "use for example 0.9")
-        return Values({name: ends for name, ends in self.quantile([0.5 - prob / 2, 0.5 + prob / 2]).items()})
+        return self.quantile([0.5 - prob / 2, 0.5 + prob / 2])
 
     def summary(self, prob: float = 0.9) -> Any:
         """A pandas table: mean, sd, interval, effective draws and R-hat of each parameter."""

@@ -17,7 +17,7 @@ class Adaptation(NamedTuple):
     log_size: jax.Array
     mean: jax.Array
     covariance: jax.Array
-    count: jax.Array
+    steps: jax.Array
 
     def proposal(self) -> Proposal:
         """The walk in free coordinates."""
@@ -38,13 +38,13 @@ def update(adaptation: Adaptation, free: jax.Array, accepted: jax.Array) -> Adap
 
     The gain falls as t^{−0.6} for the size, and as t^{−0.8} for the moments, which forgets the starts.
     """
-    log_size, mean, covariance, count = adaptation
+    log_size, mean, covariance, steps = adaptation
     k = mean.size
     wanted = 0.4 if k == 1 else 0.28
     rate = jnp.mean(accepted)
-    log_size = log_size + 2.0 * count**-0.6 * (rate - wanted)
-    gain = (count + 2.0) ** -0.8
+    log_size = log_size + 2.0 * steps**-0.6 * (rate - wanted)
+    gain = (steps + 2.0) ** -0.8
     centred = free - mean
     mean = mean + gain * jnp.mean(centred, axis=0)
     covariance = covariance + gain * (centred.T @ centred / free.shape[0] - covariance)
-    return Adaptation(log_size, mean, covariance, count + 1.0)
+    return Adaptation(log_size, mean, covariance, steps + 1.0)

@@ -114,6 +114,7 @@ def _warnings(
         said.append(f"acceptance is {acceptance:.2f}: the walk is too {'long' if acceptance < 0.5 else 'short'}")
     if variance is not None and variance > 3.0:
         said.append(
-            f"the variance of the log-likelihood estimate is {variance:.1f}: use more copies (copies=), or method='mhaar'"
+            f"the variance of the log-likelihood estimate is {variance:.1f}: "
+            "use more copies (copies=), or method='mhaar'"
         )
     return said

@@ -80,6 +80,7 @@ def _advance(
             tuning = jax.tree.map(lambda new, old: jnp.where(adapting, new, old), learned, tuning)
         return (states, tuning), (states.theta, info.accepted, info.log_weight, info.empty)
 
+    reported: tuple[jax.Array, ...]
     (states, tuning), reported = jax.lax.scan(body, (states, tuning), jnp.arange(kernel_steps))
     return states, tuning, jax.tree.map(lambda leaf: jnp.moveaxis(leaf, 0, 1), reported)
 

@@ -54,14 +54,15 @@ def infer(
 
     >>> import confide as cf, numpyro.distributions as dist
     >>> channel = cf.Channel(cf.Mean("x", bounds=(0, 1)), cf.Laplace(cf.PureDP(1.0)), n=1000)
-    >>> posterior = cf.infer(cf.populations.bernoulli(), cf.Release(channel, 0.31), {"probability": dist.Beta(1.0, 1.0)})
+    >>> release, prior = cf.Release(channel, 0.31), {"probability": dist.Beta(1.0, 1.0)}
+    >>> posterior = cf.infer(cf.populations.bernoulli(), release, prior)
     >>> round(posterior.mean["probability"], 4), round(posterior.sd["probability"], 4)
     (0.3104, 0.0147)
     """
     problem = read(population, releases, prior, same_records)
     if method != "auto" and method not in METHODS:
         raise InvalidArgument("method", method, "is not a method", f"use 'auto' or one of {', '.join(METHODS)}")
-    sizes = {name: _count(name, size) for name, size in (("chains", chains), ("warmup", warmup), ("draws", draws))}
+    chains, warmup, draws = _count("chains", chains), _count("warmup", warmup), _count("draws", draws)
     random = as_key(key)
     joint = None
     if method in ("auto", "grid", "nuts", "mh"):
@@ -71,9 +72,9 @@ def infer(
     if joint is not None and method in ("grid", "nuts"):
         _no_options(method, options)
         if method == "grid":
-            return grid.posterior(problem, joint, random, sizes["chains"], sizes["draws"])
-        return nuts.posterior(problem, joint, random, **sizes)
-    return latent.posterior(problem, joint, method, random, **sizes, **options)
+            return grid.posterior(problem, joint, random, chains, draws)
+        return nuts.posterior(problem, joint, random, chains, warmup, draws)
+    return latent.posterior(problem, joint, method, random, chains=chains, warmup=warmup, draws=draws, **options)
 
 
 def _joint(problem: Problem, route: str, method: str) -> Joint | None:

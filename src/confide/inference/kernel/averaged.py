@@ -64,6 +64,6 @@ class Averaged(Kernel):
             index = jnp.where(accepted, index, 0)
         log_weight = jnp.sum(jnp.take_along_axis(weights, index[None], axis=0))
         latent = target.pick(latents, index)
-        where = choose(accepted, (theta, log_prior), (state.theta, state.log_prior))
+        now, prior = choose(accepted, (theta, log_prior), (state.theta, state.log_prior))
         empty = jnp.any(jnp.all(there == -jnp.inf, axis=0))
-        return State(*where, latent, log_weight), Info(accepted, log_weight, empty)
+        return State(now, prior, latent, log_weight), Info(accepted, log_weight, empty)

@@ -37,6 +37,6 @@ class Gibbs(Kernel):
         old, new = jnp.sum(weights_at(target, (here, theta), one), axis=(1, 2))
         log_prior = target.prior.log_prob(theta)
         accepted = accept(uniforms[0], log_ratio + log_prior - state.log_prior + new - old)
-        where = choose(accepted, (theta, log_prior), (here, state.log_prior))
+        now, prior = choose(accepted, (theta, log_prior), (here, state.log_prior))
         log_weight = jnp.where(accepted, new, old)
-        return State(*where, latent, log_weight), Info(accepted, log_weight, new == -jnp.inf)
+        return State(now, prior, latent, log_weight), Info(accepted, log_weight, new == -jnp.inf)

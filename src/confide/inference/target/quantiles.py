@@ -30,7 +30,7 @@ _PROBES = 64
 
 @functools.lru_cache(maxsize=256)
 def shape(model: Model) -> str:
-    """ "increasing", "decreasing", "even", "surveyed" or "steps"."""
+    """How s lies on the records: increasing, decreasing, even, surveyed (anything else) or steps."""
     law = window_model(model).values
     if not isinstance(law, TransformedLaw):
         return "steps"

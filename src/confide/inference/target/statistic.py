@@ -15,7 +15,8 @@ from confide.likelihood.law import moments
 from confide.likelihood.mills import log_mills
 from confide.likelihood.moving import moving_law
 from confide.likelihood.normal import convolved, log_normal
-from confide.mechanism.noise import GaussianNoise, LaplaceNoise
+from confide.mechanism.additive import AdditiveLaw
+from confide.mechanism.noise import GaussianNoise, LaplaceNoise, Noise
 from confide.model import Model
 from confide.prior import Prior
 
@@ -93,7 +94,7 @@ class ConditionalTarget(StatisticTarget):
     def place(self, noise: Latent, theta: jax.Array) -> Latent:
         """The side of y by the first number, the place on it by the second."""
         mean, root = self.normal(theta)
-        spread, law = root[0, 0], self.model.channel.law.noise
+        spread, law = root[0, 0], self._noise
         if isinstance(law, GaussianNoise):
             share = spread**2 / (spread**2 + law.scale**2)
             middle = mean[0] + share * (self.value - mean[0])
@@ -112,9 +113,15 @@ class ConditionalTarget(StatisticTarget):
         log_f = self._log_normal(latents, theta) - self._log_normal(latents, at)
         return (log_f + self._log_marginal(at))[:, None]
 
+    @property
+    def _noise(self) -> Noise:
+        law = self.model.channel.law
+        assert isinstance(law, AdditiveLaw)
+        return law.noise
+
     def _log_marginal(self, theta: jax.Array) -> jax.Array:
         mean, root = self.normal(theta)
-        noise = self.model.channel.law.noise
+        noise = self._noise
         if isinstance(noise, GaussianNoise):
             return norm.logpdf(self.value, mean[0], jnp.sqrt(root[0, 0] ** 2 + noise.scale**2))
         return convolved(noise, self.value - mean[0], root[0, 0])

@@ -210,7 +210,8 @@ def _scales(target: WindowTarget, key: jax.Array) -> tuple[jax.Array, jax.Array]
     for_theta, for_window, for_noise = jax.random.split(key, 3)
     thetas = target.prior.sample(for_theta, (_PROBES,))
     cap = target.model.channel.law.window
-    zeta = outward(*target.noise(for_window, 2 * _PROBES), target.ranks).reshape(_PROBES, 2, -1)
+    middles, above, below = target.noise(for_window, 2 * _PROBES)
+    zeta = outward(middles, above, below, target.ranks).reshape(_PROBES, 2, -1)
     both = jax.lax.map(lambda pair: quantiles.window(target.model, pair[0], pair[1]), (zeta, thetas))
     windows, again = both[:, 0], both[:, 1]
     middle = windows[:, cap]
