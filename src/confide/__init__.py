@@ -20,7 +20,7 @@ from confide.errors import (
     RangeError,
 )
 from confide.expression import Expression
-from confide.inference import Walk, infer
+from confide.inference import Calibration, Walk, infer, sbc
 from confide.information import Information, information
 from confide.mechanism import (
     Exponential,
@@ -48,6 +48,7 @@ __all__ = [
     "AccuracyError",
     "ApproxDP",
     "BudgetError",
+    "Calibration",
     "Channel",
     "ConfideError",
     "DataError",
@@ -96,6 +97,7 @@ __all__ = [
     "information",
     "populations",
     "release",
+    "sbc",
 ]
 
 __version__ = "0.1.0"

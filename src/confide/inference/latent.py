@@ -27,6 +27,7 @@ from confide.inference.target import (
     Target,
 )
 from confide.inference.target.statistic import has_conditional
+from confide.inference.target.tabulated import TabulatedTarget, is_costly
 from confide.inference.target.window import WindowTarget, why_no_window
 from confide.likelihood.joint import Joint
 from confide.mechanism.noiseless import NoiselessLaw
@@ -91,7 +92,7 @@ def posterior(
     options = _options(method, given)
     if method == "mh":
         assert joint is not None
-        target: Target = MarginalTarget(problem.prior, joint, tuple(jnp.asarray(value) for value in problem.values))
+        target: Target = marginal_target(problem, joint)
         kernel: Kernel = Marginal()
         what = joint.name
     else:
@@ -102,6 +103,13 @@ def posterior(
     variance = _estimate_variance(kernel, target, key, trace)
     diagnostics = diagnose(named, float(trace.accepted.mean()), variance, _notes(trace))
     return Posterior(named, method, what, diagnostics, problem.prior, None, trace.complete)
+
+
+def marginal_target(problem: Problem, joint: Joint) -> Target:
+    """p(y | θ) itself, tabulated where that pays."""
+    if problem.prior.free_dimension == 1 and is_costly(joint):
+        return TabulatedTarget.of(joint, problem.values, problem.prior)
+    return MarginalTarget(problem.prior, joint, tuple(jnp.asarray(value) for value in problem.values))
 
 
 def _options(method: str, given: dict[str, Any]) -> Options:

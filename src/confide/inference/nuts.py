@@ -9,9 +9,9 @@ from numpyro.infer import MCMC, NUTS
 
 from confide.inference.diagnostics import diagnose
 from confide.inference.kernel import Marginal
+from confide.inference.latent import marginal_target
 from confide.inference.problem import Problem
 from confide.inference.run import starts
-from confide.inference.target import MarginalTarget
 from confide.likelihood.joint import Joint
 from confide.posterior import Posterior
 
@@ -21,13 +21,14 @@ def posterior(
 ) -> Posterior:
     """Draws by NUTS from starts of positive density."""
     prior = problem.prior
-    values = tuple(jnp.asarray(value) for value in problem.values)
+    target = marginal_target(problem, joint)
+    empty = jnp.zeros((0,))
 
     def potential(free: jax.Array) -> jax.Array:
-        return -(prior.log_prob_free(free) + joint.log_prob(prior.constrain(free), values))
+        return -(prior.log_prob_free(free) + target.log_density(prior.constrain(free), empty))
 
     for_start, for_run = jax.random.split(key)
-    states = starts(Marginal(), MarginalTarget(prior, joint, values), for_start, chains)
+    states = starts(Marginal(), target, for_start, chains)
     free = prior.unconstrain(states.theta)
     sampler = MCMC(
         NUTS(potential_fn=potential),

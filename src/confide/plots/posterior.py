@@ -67,7 +67,7 @@ def plot_posterior(posterior: Posterior, axes: Any = None) -> Any:
 
     drawn = curves(posterior)
     if axes is None:
-        figure, axes = plt.subplots(1, len(drawn), figsize=(4.2 * len(drawn), 3.2), squeeze=False, layout="constrained")
+        _, axes = plt.subplots(1, len(drawn), figsize=(4.2 * len(drawn), 3.2), squeeze=False, layout="constrained")
     panels = np.ravel(axes)
     for panel, curve in zip(panels, drawn, strict=True):
         inside = (curve.theta >= curve.interval[0]) & (curve.theta <= curve.interval[1])

@@ -1,0 +1,88 @@
+"""p(y | θ) of one parameter, tabulated where the posterior lies and interpolated: for chains on costly routes.
+
+A chain asks for the likelihood at tens of thousands of θ, one at a time, where a route is made to compute many θ
+together. The log-likelihood is smooth on the free coordinate, so a cubic spline through it is right to 1e-9, which is
+checked between its knots; beyond the table the posterior is below e^{−40} of its largest value, and is taken as zero.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from scipy.interpolate import CubicSpline
+
+from confide.errors import AccuracyError
+from confide.inference import line
+from confide.inference.grid import constrained, log_density
+from confide.inference.target.base import Latent, Target
+from confide.likelihood.joint import Joint
+from confide.prior import Prior
+
+_KNOTS = 512
+_MOST_KNOTS = 2**13
+_TOLERANCE = 1e-8
+
+
+class TabulatedTarget(Target):
+    """A cubic spline of log p(y | θ) over equal steps of the free coordinate; the latent is empty."""
+
+    prior: Prior
+    low: jax.Array
+    step: jax.Array
+    #: (4, knots − 1), the highest power first
+    coefficients: jax.Array
+
+    @classmethod
+    def of(cls, joint: Joint, values: tuple[Any, ...], prior: Prior) -> TabulatedTarget:
+        """A table as fine as it must be."""
+
+        def posterior(free: np.ndarray) -> np.ndarray:
+            return log_density(joint, values, prior, free[:, None])
+
+        ends = line.reach(prior)
+        low, high = line.locate(posterior, float(ends[0][0]), float(ends[1][0]), line.POINTS)
+        knots = _KNOTS
+        while knots <= _MOST_KNOTS:
+            free = np.linspace(low, high, 2 * knots - 1)
+            found = np.asarray(joint.log_likelihood(constrained(prior, free[:, None]), values))
+            if not np.all(np.isfinite(found)):
+                break
+            spline = CubicSpline(free[::2], found[::2])
+            if np.max(np.abs(spline(free[1::2]) - found[1::2])) < _TOLERANCE * max(1.0, float(np.ptp(found))):
+                step = free[2] - free[0]
+                return cls(prior, jnp.asarray(low), jnp.asarray(step), jnp.asarray(spline.c))
+            knots *= 2
+        raise AccuracyError("the log-likelihood is not smooth enough to be tabulated; use method='grid' or 'mhaar'")
+
+    def draw(self, key: jax.Array, theta: jax.Array, other: jax.Array, current: Latent, count: int) -> Latent:
+        """Nothing, so many times."""
+        del key, theta, other, current
+        return jnp.zeros((count, 0))
+
+    def noise(self, key: jax.Array, count: int) -> Latent:
+        """Nothing."""
+        del key
+        return jnp.zeros((count, 0))
+
+    def log_weight(self, theta: jax.Array, latents: Latent, first: jax.Array, second: jax.Array) -> jax.Array:
+        """The spline at θ, −∞ beyond its ends."""
+        del first, second
+        return jnp.broadcast_to(self.log_prob(self.prior.unconstrain(theta)[0]), (latents.shape[0], 1))
+
+    def log_prob(self, free: jax.Array) -> jax.Array:
+        """The spline at a free coordinate."""
+        place = (free - self.low) / self.step
+        size = self.coefficients.shape[1]
+        index = jnp.clip(jnp.nan_to_num(jnp.floor(place)), 0, size - 1).astype(int)
+        offset = free - (self.low + index * self.step)
+        c = self.coefficients[:, index]
+        value = ((c[0] * offset + c[1]) * offset + c[2]) * offset + c[3]
+        return jnp.where((place >= 0) & (place <= size), value, -jnp.inf)
+
+
+def is_costly(joint: Joint) -> bool:
+    """Whether a route is made for many θ at once rather than for one inside a chain."""
+    return any(part in joint.name for part in ("spectral", "order", "pool", "records"))
