@@ -207,3 +207,20 @@ def test_a_budget_is_refused_in_words(tmp_path):
     cf.release(MEAN, [0.1, 0.2], ledger=book, dataset="people")
     with pytest.raises(BudgetError, match="nothing is left"):
         cf.release(MEAN, [0.1, 0.2], ledger=book, dataset="people", fresh=True)
+
+
+@pytest.mark.parametrize("privacy", [cf.PureDP(1e13), cf.PureDP(1e-13)])
+def test_absurd_levels_are_neither_released_nor_loaded(privacy):
+    """A ledger must be able to read what it stores; and calibration to such numbers can take for ever."""
+    from confide.published.codec import encode
+    from confide.published.file import parse
+
+    channel = cf.Channel(MEAN.statistic, cf.Laplace(privacy), 2)
+    with pytest.raises(cf.IncompatibleError, match="parameters from"):
+        cf.release(channel, [0.1, 0.2])
+    import json
+
+    with pytest.raises(cf.FileError, match="privacy"):
+        parse(json.dumps(encode(cf.Release(channel, 0.5))))
+    by_scale = cf.Release(cf.Channel(MEAN.statistic, cf.Laplace(scale=1e-20), 2), 0.5)
+    assert parse(json.dumps(encode(by_scale))) == by_scale

@@ -9,6 +9,8 @@ import tempfile
 from pathlib import Path
 from typing import Any, NoReturn
 
+import numpy as np
+
 from confide.errors import ConfideError
 from confide.published.errors import FileError
 from confide.published.release import Release
@@ -81,7 +83,9 @@ def parse(content: bytes | str, folder: Path = Path()) -> Release:
     form = _read_json(content)
     _check_version(form)
     try:
-        return decode(ReleaseForm.model_validate(form), folder)
+        # numbers of a hostile file may overflow; what comes of that, the constructors refuse
+        with np.errstate(all="ignore"):
+            return decode(ReleaseForm.model_validate(form), folder)
     except FileError:
         raise
     except ValidationError as error:

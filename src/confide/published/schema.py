@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 #: limits on what a file may hold: far beyond any use, far below any harm
 MOST_EXPRESSIONS = 1000
 LARGEST_COUNT = 2**1000
 MOST_RECORDS = 2**53
+LARGEST_LEVEL, SMALLEST_DELTA = 1e12, 1e-300
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
@@ -65,6 +66,18 @@ class NoPrivacy(_Form):
 Guarantee = Annotated[Pure | Approximate | Concentrated | GaussianPrivacy | NoPrivacy, Field(discriminator="kind")]
 
 
+def _within_reason(privacy: Any) -> Any:
+    """A guarantee that a mechanism is calibrated to: for numbers like 1e-300 that may take for ever."""
+    levels = {name: value for name, value in privacy if name != "kind"}
+    delta = levels.pop("delta", SMALLEST_DELTA)
+    if delta < SMALLEST_DELTA or not all(1 / LARGEST_LEVEL <= level <= LARGEST_LEVEL for level in levels.values()):
+        raise ValueError(f"a guarantee needs parameters from {1 / LARGEST_LEVEL:g} to {LARGEST_LEVEL:g}")
+    return privacy
+
+
+Asked = Annotated[Guarantee, AfterValidator(_within_reason)]
+
+
 class StatisticForm(_Form):
     """What was computed: expressions in the safe language, on records clipped to the bounds."""
 
@@ -80,7 +93,7 @@ class MechanismForm(_Form):
     kind: Literal[
         "Laplace", "Gaussian", "RandomizedResponse", "SmoothLaplace", "SmoothCauchy", "Exponential", "Noiseless"
     ]
-    privacy: Guarantee | None = None
+    privacy: Asked | None = None
     scale: Positive | None = None
     step: Positive | None = None
     alpha: Positive | None = None

@@ -118,7 +118,7 @@ def plan_of(channel: Channel) -> Plan:
                 "no database can run; write it as a text in the expression language"
             )
         check_evaluable(transform.tree, channel.statistic.bounds)
-    encode_channel(channel)  # refuses statistics and mechanisms of a user's own, whose promises are claims
+    _check_form(channel)
     match channel.law:
         case SmoothLaw():
             smooth = Smooth(channel, grid_of(channel))
@@ -134,6 +134,19 @@ def plan_of(channel: Channel) -> Plan:
     raise IncompatibleError(
         f"{channel.mechanism!r} is a mechanism that no exact sampler is known for; use one of Confide's"
     )
+
+
+def _check_form(channel: Channel) -> None:
+    """Refuse what no file could hold: what a user made, whose promises are claims, and absurd numbers."""
+    from pydantic import ValidationError
+
+    from confide.published.schema import ChannelForm
+
+    try:
+        ChannelForm.model_validate(encode_channel(channel))
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        raise IncompatibleError(f"{channel!r} cannot be released: {first['msg']}") from None
 
 
 def lattice_divisor(channel: Channel, grid: Grid) -> int | None:
