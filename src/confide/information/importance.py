@@ -7,6 +7,7 @@ Metropolis–Hastings with proposals from f.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -74,6 +75,7 @@ def _envelope(law: AdditiveLaw, at: Moments, y: jax.Array) -> tuple[jax.Array, j
     return at.mean, at.root, lambda u: jnp.sum(law.noise.log_prob(y - u), axis=-1) - highest
 
 
+@functools.lru_cache(maxsize=32)
 def importance_scores(
     model: Model, inner: int, *, sampler: str = "importance", proposal: Callable[..., Any] | None = None
 ) -> tuple[Any, Any]:

@@ -13,6 +13,7 @@ size M.)
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -59,6 +60,12 @@ class Sizes:
         return Sizes(operator.index(sizes["outer"]), operator.index(sizes["inner"]))
 
 
+@functools.lru_cache(maxsize=32)
+def _compiled(scores: Scores) -> Callable[[jax.Array, Any], tuple[jax.Array, jax.Array]]:
+    """Compiled once for each model and its options, for the factories of scores remember theirs."""
+    return jax.jit(jax.vmap(scores, in_axes=(0, None)))
+
+
 def _run(
     scores: Scores, cost: int, thetas: np.ndarray, sizes: Sizes, key: Any, *, paired: bool, prepare: Any = jnp.asarray
 ) -> Estimate:
@@ -71,7 +78,7 @@ def _run(
     batch = -(-sizes.outer // rounds)
     keys = jax.random.split(as_key(0 if key is None else key), sizes.outer)
     keys = keys[np.minimum(np.arange(rounds * batch), sizes.outer - 1)]  # one shape, so that one program is compiled
-    both = jax.jit(jax.vmap(scores, in_axes=(0, None)))
+    both = _compiled(scores)
     matrices, errors = [], []
     for theta in progress(thetas, "Fisher information", len(thetas)):
         at = prepare(theta)

@@ -5,6 +5,7 @@ For order statistics the replicates are windows of ranks (see `windows`), unless
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import jax
@@ -21,6 +22,7 @@ from confide.statistic import Each
 _LATENTS = ("auto", "windows", "records")
 
 
+@functools.lru_cache(maxsize=32)
 def replicate_scores(model: Model, inner: int, *, latent: str = "auto") -> tuple[Any, Any, int]:
     """(key, prepared) → two independent score estimates for one y; θ → prepared; and the numbers that one costs.
 

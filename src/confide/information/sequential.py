@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +16,7 @@ from confide.population import density
 from confide.statistic import Each
 
 
+@functools.lru_cache(maxsize=32)
 def sequential_scores(model: Model, inner: int, *, proposal: Callable[..., Any] | None = None) -> Any:
     """(key, θ) → two independent score estimates for one y.
 

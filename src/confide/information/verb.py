@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
@@ -55,6 +56,12 @@ def information(
     unknown = sorted(set(options) - set(OPTIONS.get(chosen, ())))
     if unknown:
         raise InvalidArgument("options", unknown, f"are not options of method {chosen!r}", "leave them out")
+    for name, option in options.items():
+        if not isinstance(option, Hashable) or (name == "proposal" and not callable(option)):
+            remedy = (
+                "give a function of theta that returns a numpyro distribution" if name == "proposal" else "give a word"
+            )
+            raise InvalidArgument(name, option, "is not of the kind that is needed", remedy)
     if chosen in ALGORITHMS:
         sizes = Sizes.checked(outer, inner)
         found, error, note = ALGORITHMS[chosen](model, rows, sizes, key=key, paired=paired, **options)

@@ -234,7 +234,7 @@ def invert_one(
     return Density(found.log_prob + log_share, found.truncation)
 
 
-def invert_one_with_score(
+def invert_run_with_score(
     transform: NoiseTransform,
     c: Centred,
     weights: jax.Array,
@@ -243,14 +243,16 @@ def invert_one_with_score(
     n: jax.Array | float,
     grid: Grid,
 ) -> tuple[Density, jax.Array]:
-    """log p(y) and its score, from the derivatives of the weights (d, J) and, if they move, of the values (d, J).
+    """log p(y) and its score for a run of y (K,), from the derivatives of the weights (d, J) and of values that move.
 
-    ∂ log p is the average of ∂ n log M over the frequencies, each with its share in p; M' is a product like M itself.
+    One contour serves neighbouring y, so that they cost little more than one. ∂ log p is the average of ∂ n log M over
+    the frequencies, each with its share in p; M' is a product like M itself.
     """
-    y, log_share = _near(transform, c, weights, y, n)
-    path = _path(transform, c, weights, y, n, grid)
+    y, log_share = jax.vmap(lambda v: _near(transform, c, weights, v, n))(y)
+    path = _path(transform, c, weights, y[y.shape[0] // 2], n, grid)
     log_m = n * path.log_total + _log_power(path.real, path.imaginary, n)
-    whole = integrate(transform, log_m, n * path.at_pole, (path.tau, path.crossed), y, grid)
+    along = (path.tau, path.crossed)
+    whole = jax.vmap(lambda v: integrate(transform, log_m, n * path.at_pole, along, v, grid))(y)
     dw, ds = slopes
     tilt = jnp.exp(path.tau / n * c.s - path.log_total)
     moved = dw * tilt
@@ -267,8 +269,8 @@ def invert_one_with_score(
         at_pole = at_pole + pole * ((ds * weights) @ jnp.exp(pole * c.s - path.at_pole))
     m = jax.lax.complex(1.0 + path.real, path.imaginary)
     relative = jnp.where(jnp.abs(m) > 1e-100, slope / jnp.where(jnp.abs(m) > 1e-100, m, 1.0), 0.0)
-    density = Density(whole.density.log_prob + log_share, whole.density.truncation)
-    return density, n * (jnp.sum((relative * whole.shares).real, axis=1) + whole.residue * at_pole)
+    score = jnp.einsum("df,kf->kd", relative, whole.shares).real + whole.residue[:, None] * at_pole
+    return Density(whole.density.log_prob + log_share, whole.density.truncation), n * score
 
 
 class Inversion(eqx.Module):
@@ -302,14 +304,18 @@ def invert(inversion: Inversion, law: Nodes, y: jax.Array) -> Density:
 
 @jax.jit
 def invert_with_score(inversion: Inversion, law: Nodes, slopes: Nodes, y: jax.Array) -> tuple[Density, jax.Array]:
-    """The same with the score ∂ log p/∂θ, shape (B, Y, d), from the derivatives of the law (B, d, J)."""
+    """The same with the score ∂ log p/∂θ, from the derivatives of the law (B, d, J).
+
+    y (B, R, K) comes in runs of K neighbours, within a spread or two of each other, that share a contour; densities
+    have its shape and scores (B, R, K, d).
+    """
     transform, n, grid = inversion.transform, inversion.n, inversion.grid
 
-    def one(s: jax.Array, weights: jax.Array, ds: Any, dw: jax.Array, values: jax.Array) -> tuple[Density, jax.Array]:
+    def one(s: jax.Array, weights: jax.Array, ds: Any, dw: jax.Array, runs: jax.Array) -> tuple[Density, jax.Array]:
         c = inversion.centred(s)
         return jax.vmap(
-            lambda v: invert_one_with_score(transform, c, weights, (dw, ds), v - inversion.reference, n, grid)
-        )(values)
+            lambda run: invert_run_with_score(transform, c, weights, (dw, ds), run - inversion.reference, n, grid)
+        )(runs)
 
     moving = law.batched is not None
     axes = (law.batched, 0, 0 if moving else None, 0, 0)

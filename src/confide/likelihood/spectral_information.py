@@ -72,11 +72,14 @@ def _scores(group: Group, inversion: inv.Inversion, thetas: Floats, y: Floats) -
     """log p, the cut-off and the score at (θ, y) pairs."""
     record = group.law_for(inversion)
     log_prob, cut, score = np.empty(y.shape), np.empty(y.shape), np.empty((*y.shape, thetas.shape[1]))
-    for block in blocks(thetas, y):
+    if isinstance(inversion.transform, DiscreteTransform) or lattice_period(inversion.transform) > 0:
+        run = 1
+    else:
+        run = _NODES.size  # the nodes of a panel, which is never wider than three spreads
+    for block in blocks(thetas, y, run):
         at = jnp.asarray(block.thetas)
-        density, found = inv.invert_with_score(
-            inversion, nodes_at(record, at), slopes_at(record, at), jnp.asarray(block.y)
-        )
+        runs = jnp.asarray(block.y.reshape(len(block.y), -1, run))
+        density, found = inv.invert_with_score(inversion, nodes_at(record, at), slopes_at(record, at), runs)
         block.scatter(log_prob, density.log_prob)
         block.scatter(cut, density.truncation)
         block.scatter(score, found)
