@@ -113,6 +113,9 @@ def tabulate(population: Population, points: Points) -> Tabulated:
     else:
         inner = _edges(population, thetas)
         below, gradient = (np.asarray(part) for part in _distribution(population, inner, thetas))
+        # what a moving end of the support pushes out or draws in belongs to the last cell inside it
+        low, high = (np.asarray(end, dtype=float)[:, None] for end in population.support(thetas))
+        gradient = np.where(((inner > low) & (inner < high))[:, None, :], gradient, 0.0)
         ends = np.zeros_like(below[:, :1])
         mass = np.diff(np.concatenate([ends, below, ends + 1.0], axis=1), axis=1)
         zero = np.zeros_like(gradient[:, :, :1])
