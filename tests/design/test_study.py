@@ -1,5 +1,6 @@
 """Studies: errors against a direct computation, coverage, resuming, refusals."""
 
+import importlib
 import json
 
 import numpy as np
@@ -13,6 +14,8 @@ from confide.design import simulate as cell
 from confide.design.cells import Cells
 from confide.errors import InvalidArgument
 
+#: the module: the package has a function of that name
+STUDY = importlib.import_module("confide.design.study")
 VARIANCE = cf.populations.normal_variance()
 PRIOR = {"variance": dist.LogNormal(0.5, 0.6)}
 
@@ -57,7 +60,7 @@ def counted(monkeypatch):
     """How many cells are simulated."""
     calls = []
     real = cell.simulate
-    monkeypatch.setattr("confide.design.study.simulate", lambda *a: calls.append(1) or real(*a))
+    monkeypatch.setattr(STUDY, "simulate", lambda *a: calls.append(1) or real(*a))
     return calls
 
 
@@ -73,7 +76,7 @@ def test_a_study_that_was_killed_continues(tmp_path, monkeypatch):
             raise KeyboardInterrupt
         return real(*arguments)
 
-    monkeypatch.setattr("confide.design.study.simulate", killed)
+    monkeypatch.setattr(STUDY, "simulate", killed)
     with pytest.raises(KeyboardInterrupt):
         study(VARIANCE, {"abs": channel()}, path=tmp_path, **settings)
     assert len(list(tmp_path.glob("*.json"))) == 2
@@ -104,17 +107,32 @@ def test_a_broken_file_is_computed_again(tmp_path):
 
 
 def test_a_pilot_is_studied_beside_none():
-    """Sec 5.6 at small size: both are reported with errors."""
-    population = cf.populations.uniform_width()
-    powers = [cf.Mean("abs(x)" if a == 1 else f"abs(x)**{a:g}", bounds=(-10, 10)) for a in (0.5, 1.0)]
-    prior = {"width": dist.Uniform(0.01, 10.0)}
-    plan = pilot(population, prior=prior, privacy=cf.GDP(1.0), n=100, first=powers[1], candidates=powers)
-    none = cf.Channel(powers[1], cf.Gaussian(cf.GDP(1.0)), n=100)
-    table = study(population, {"pilot": plan, "none": none}, prior=prior, theta=0.5, releases=60, route="normal").table
+    clips = [cf.Mean("abs(x)", bounds=(-c, c)) for c in (4.0, 20.0)]
+    plan = pilot(VARIANCE, prior=PRIOR, privacy=cf.GDP(1.0), n=200, first=clips[1], candidates=clips)
+    none = cf.Channel(clips[1], cf.Gaussian(cf.GDP(1.0)), n=200)
+    table = study(VARIANCE, {"pilot": plan, "none": none}, prior=PRIOR, theta=2.0, releases=60, route="normal").table
     assert table["strategy"].tolist() == ["pilot", "none"]
     assert np.isfinite(table[["mse", "mse_se", "coverage_90"]]).all(axis=None)
-    assert "abs(x)**0.5" in table["choice"][0]
+    assert "[-4, 4]" in table["choice"][0]
     assert table["posterior_variance"][0] < table["posterior_variance"][1]
+
+
+@pytest.mark.slow
+def test_section_5_6():
+    """Unif(−θ, θ): a pilot of a tenth of the records with a = 1 chooses the exponent for the rest; against none."""
+    population = cf.populations.uniform_width()
+    powers = [cf.Mean("abs(x)" if a == 1 else f"abs(x)**{a:g}", bounds=(-10, 10)) for a in (0.2, 0.5, 1.0, 1.5, 2.0)]
+    prior = {"width": dist.Uniform(0.01, 10.0)}
+    plan = pilot(population, prior=prior, privacy=cf.GDP(1.0), n=100, first=powers[2], candidates=powers)
+    none = cf.Channel(powers[2], cf.Gaussian(cf.GDP(1.0)), n=100)
+    table = study(
+        population, {"pilot": plan, "none": none}, prior=prior, theta=[0.3, 1.0], releases=400, route="normal"
+    ).table
+    mse, error = table["mse"].to_numpy().reshape(2, 2), table["mse_se"].to_numpy().reshape(2, 2)
+    assert np.isfinite(error).all()
+    # noise of scale 0.1 on θ/2 with a = 1: a smaller exponent gains most where θ is small
+    assert mse[0, 0] < mse[1, 0]
+    assert (table["coverage_90"] > 0.8).all()
 
 
 @pytest.mark.slow

@@ -27,9 +27,9 @@ _CENTRAL = (0.1, 0.3, 0.5, 0.7, 0.9)
 _CURVE = 60
 
 
-def posterior_points(model: Model, values: Floats, prior: Prior) -> Floats:
+def posterior_points(model: Model, values: Floats, prior: Prior, route: str = "auto") -> Floats:
     """Points of equal weight that stand for the posterior of each value: (Y, Q, d)."""
-    found = many_posteriors([model], [values], prior, probs=_CENTRAL)
+    found = many_posteriors([model], [values], prior, probs=_CENTRAL, route=route)
     if prior.dimension == 1:
         ends = np.concatenate([np.asarray(found.lower)[::-1], np.asarray(found.upper)])
         return np.moveaxis(ends, 0, 1)
@@ -49,10 +49,10 @@ def _inside(prior: Prior, mean: Floats, points: Floats) -> Floats:
 
 
 def choose(
-    model: Model, values: Floats, prior: Prior, candidates: list[Model], criterion: Criterion
+    model: Model, values: Floats, prior: Prior, candidates: list[Model], criterion: Criterion, route: str
 ) -> NDArray[np.intp]:
     """The position of the best candidate for the posterior of each value (Y,)."""
-    points = posterior_points(model, values, prior)
+    points = posterior_points(model, values, prior, route)
     if points.shape[-1] == 1:
         scores = _along_curve(points[..., 0], prior, candidates, criterion)
     else:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from confide._precision import float64
 from confide.channel import Channel
-from confide.design.choose import choose
+from confide.design.choose import choose, posterior_points
 from confide.design.criteria import Criterion, find_criterion
 from confide.design.levels import with_privacy
 from confide.design.optimize import optimize
@@ -62,26 +62,24 @@ class Pilot:
         """What both releases promise together: every record is in one of them only, so the guarantee of each."""
         return self.channel.guarantee
 
-    def choose(self, release: Release) -> Channel:
+    def choose(self, release: Release, *, route: str = "auto") -> Channel:
         """The channel for the other records, by the posterior of the pilot's release."""
         value = self._value(release, self.channel, "release")
-        return self._chosen(np.asarray([value]))[0]
+        return self._chosen(np.asarray([value]), route)[0]
 
     @float64
-    def _chosen(self, values: NDArray[np.float64]) -> list[Channel]:
+    def _chosen(self, values: NDArray[np.float64], route: str = "auto") -> list[Channel]:
         """The second channel for each of many pilot values."""
         model = Model(self.population, self.channel)
         if self.candidates is None:
-            from confide.design.choose import posterior_points
-
-            thetas = posterior_points(model, values, self.prior)
+            thetas = posterior_points(model, values, self.prior, route)
             privacy, name = self.guarantee, self.criterion.name
             return [
                 optimize(self.population, privacy=privacy, n=self.rest_n, theta=each, criterion=name, exact=False).best
                 for each in thetas
             ]
         models = [Model(self.population, channel) for channel in self.candidates]
-        return [self.candidates[i] for i in choose(model, values, self.prior, models, self.criterion)]
+        return [self.candidates[i] for i in choose(model, values, self.prior, models, self.criterion, route)]
 
     def infer(self, first: Release, second: Release, **options: Any) -> Any:
         """The posterior given both releases; options are those of `confide.infer`."""
@@ -98,7 +96,7 @@ class Pilot:
         if made != channel:
             remedy = "release plan.channel from the records of plan.part"
             raise InvalidArgument(argument, made, "is not a release through the plan's channel", remedy)
-        return channel.check_value(release.value)  # type: ignore[attr-defined]
+        return channel.check_value(release.value)
 
     def with_privacy(self, level: float | Privacy) -> Pilot:
         """The same plan at another level of privacy."""

@@ -71,7 +71,7 @@ def _in_two(
     plan: Pilot, model: Model, values: Floats, key: jax.Array, truth: Floats, route: str
 ) -> tuple[Summaries, str]:
     """A pilot's second releases, those with one choice together, and the posteriors from both."""
-    chosen = plan._chosen(values)
+    chosen = plan._chosen(values, route)
     counts = Counter(chosen)
     parts: list[tuple[NDArray[np.intp], Summaries]] = []
     for i, channel in enumerate(dict.fromkeys(chosen)):

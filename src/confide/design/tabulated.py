@@ -142,11 +142,13 @@ def _edges(population: Population, thetas: Floats) -> Floats:
     found = np.asarray(population.quantile(levels, thetas[:, None, :])).ravel()
     support = [np.asarray(end, dtype=float) for end in population.support(thetas)]
     ends = np.concatenate([end[np.isfinite(end)] for end in support])
-    found = np.unique(np.concatenate([found[np.isfinite(found)], ends]))
-    if found[0] < 0 < found[-1]:
-        found = np.unique(np.append(found, 0.0))
-    keep = np.concatenate([[True], np.diff(found) > 1e-9 * (found[-1] - found[0])])
-    return np.asarray(found[keep])
+    found = np.unique(found[np.isfinite(found)])
+    special = np.unique(np.append(ends, 0.0) if found[0] < 0 < found[-1] else ends)
+    near = 1e-8 * (found[-1] - found[0])
+    found = found[np.concatenate([[True], np.diff(found) > near])]
+    if special.size:
+        found = found[np.min(np.abs(found[:, None] - special), axis=1) > near]
+    return np.unique(np.concatenate([found, special]))
 
 
 @partial(jax.jit, static_argnums=0)
