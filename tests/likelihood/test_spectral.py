@@ -8,7 +8,7 @@ import pytest
 from scipy import integrate, stats
 
 import confide as cf
-from tests.likelihood.oracles import CASES, high_precision, inverted, log_noise, sum_law
+from tests.likelihood.oracles import CASES, high_precision, inverted, log_noise, peeled, sum_law
 
 EPSILONS = [0.05, 1.0, 10.0]
 
@@ -27,15 +27,18 @@ def test_the_cases_clip_between_5_and_30_percent_or_more(case):
 def test_bulk_agrees_with_brute_force_inversion(case, kind):
     for n in (20, 100, 10**4):
         for epsilon in EPSILONS:
-            if (n == 20 and epsilon == 10 and "square" in case.name) or ("x²" in case.name and n == 20):
-                continue  # much mass in atoms: there the route refuses, or the oracle would need more frequencies
             model = case.model(mechanism(kind, epsilon), n)
             scale = model.channel.law.noise.scale
             s, w = case.record()
             width = np.sqrt(w @ (s - s @ w) ** 2 / n + scale**2)
             y = s @ w + width * np.asarray([-3.0, -1.2, -0.3, 0.0, 0.8, 2.0, 3.0])
+            if "square" in case.name and n == 20 and epsilon == 10 and kind == "laplace":
+                # more than half of the mass in atoms, and narrow noise: the transform hardly decays
+                with pytest.raises(cf.AccuracyError, match=r"atoms.*latent methods"):
+                    model.log_likelihood(np.asarray(case.theta), y, route="spectral")
+                continue
             found = model.log_likelihood(np.asarray(case.theta), y, route="spectral")
-            expected = inverted(case, kind, scale, n, y)
+            expected = (peeled if n == 20 else inverted)(case, kind, scale, n, y)
             np.testing.assert_allclose(np.exp(found), expected, rtol=1e-8, err_msg=f"n={n} epsilon={epsilon}")
 
 
