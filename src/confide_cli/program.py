@@ -34,9 +34,11 @@ def run(arguments: Sequence[str] | None = None) -> int:
     confide 0.1.0
     0
     """
-    from typer.exceptions import Abort, TyperException
-    from typer.main import get_command
-
+    try:
+        from typer.exceptions import Abort, TyperException
+        from typer.main import get_command
+    except ModuleNotFoundError:
+        return _fail('the command line needs typer and rich; pip install "confide[cli]"', 1)
     from confide_cli.app import app
 
     arguments = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]

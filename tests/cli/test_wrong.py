@@ -175,3 +175,12 @@ def test_an_unexpected_error_is_one_line_that_quotes_nothing(confide, monkeypatc
     assert "RuntimeError" in said
     monkeypatch.setattr(confide_cli.choose, "information", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt()))
     assert confide(*line("information", "--theta", "2"))[0] == 130
+
+
+def test_a_missing_package_is_named(confide, monkeypatch):
+    import sys
+
+    monkeypatch.setitem(sys.modules, "typer.exceptions", None)
+    code, _, said = confide("--help")
+    assert code == 1
+    assert 'pip install "confide[cli]"' in said
