@@ -1,6 +1,5 @@
 """Studies: errors against a direct computation, coverage, resuming, refusals."""
 
-import importlib
 import json
 
 import numpy as np
@@ -9,13 +8,11 @@ import pytest
 from scipy import stats
 
 import confide as cf
-from confide.design import compare, pilot, study
+from confide.design import compare, pilot, study, studying
 from confide.design import simulate as cell
 from confide.design.cells import Cells
 from confide.errors import InvalidArgument
 
-#: the module: the package has a function of that name
-STUDY = importlib.import_module("confide.design.study")
 VARIANCE = cf.populations.normal_variance()
 PRIOR = {"variance": dist.LogNormal(0.5, 0.6)}
 
@@ -60,7 +57,7 @@ def counted(monkeypatch):
     """How many cells are simulated."""
     calls = []
     real = cell.simulate
-    monkeypatch.setattr(STUDY, "simulate", lambda *a: calls.append(1) or real(*a))
+    monkeypatch.setattr(studying, "simulate", lambda *a: calls.append(1) or real(*a))
     return calls
 
 
@@ -76,7 +73,7 @@ def test_a_study_that_was_killed_continues(tmp_path, monkeypatch):
             raise KeyboardInterrupt
         return real(*arguments)
 
-    monkeypatch.setattr(STUDY, "simulate", killed)
+    monkeypatch.setattr(studying, "simulate", killed)
     with pytest.raises(KeyboardInterrupt):
         study(VARIANCE, {"abs": channel()}, path=tmp_path, **settings)
     assert len(list(tmp_path.glob("*.json"))) == 2

@@ -1,13 +1,13 @@
 """Choosing what to release: nothing here can read records."""
 
 from confide.design import families
-from confide.design.compare import compare
+from confide.design.comparing import compare
 from confide.design.comparison import Comparison
 from confide.design.family import Family, MeanFamily
-from confide.design.optimize import optimize
+from confide.design.optimizing import optimize
 from confide.design.optimum import Optimum
-from confide.design.pilot import Pilot, pilot
-from confide.design.study import Study, study
+from confide.design.piloting import Pilot, pilot
+from confide.design.studying import Study, study
 
 __all__ = [
     "Comparison",

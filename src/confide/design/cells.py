@@ -19,7 +19,7 @@ import jax
 import numpy as np
 
 from confide.channel import Channel
-from confide.design.pilot import Pilot
+from confide.design.piloting import Pilot
 from confide.errors import InvalidArgument
 from confide.population import Population
 from confide.prior import Prior

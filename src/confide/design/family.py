@@ -39,7 +39,8 @@ class MeanFamily(Family):
     """A family of means of s(x); subclass it to add one of your own.
 
     A family says which numbers are free (`box`: their least and greatest values, given the tabulated population) and
-    which `Mean` they make (`statistic`). It may say faster what s is at many points (`values`). Here is the mean of a
+    which `Mean` they make (`statistic`), hundreds of times in a search: let x occur once, so that its range is read
+    off quickly, or say what s is at many points (`values`). Here is the mean of a
     saturating function with a scale to be chosen:
 
     >>> import confide as cf
@@ -49,11 +50,11 @@ class MeanFamily(Family):
     ...     def box(self, law):
     ...         return [(0.1, 10.0)]
     ...     def statistic(self, law, parameters):
-    ...         return cf.Mean(f"x**2 / (x**2 + {parameters[0]:.4g})", bounds=(-50, 50))
+    ...         return cf.Mean(f"1 / (x**2 + {parameters[0]:.4g})", bounds=(-50, 50))
     >>> population = cf.populations.normal_variance()
     >>> found = optimize(population, privacy=cf.GDP(1.0), n=100, theta=2.0, families=[Saturating()], exact=False)
     >>> print(found.best.statistic.transforms[0])                                           # doctest: +ELLIPSIS
-    x**2/(x**2 + ...)
+    1 / (x**2 + ...)
     """
 
     @abstractmethod

@@ -15,7 +15,7 @@ from confide.mechanism import Mechanism
 
 Floats = NDArray[np.float64]
 
-_PER_SIDE = {1: 257, 2: 30}
+_PER_SIDE = {1: 65, 2: 30}
 _SOBOL = 512
 _STARTS = 5
 _BLOCK = 32

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from confide.channel import Channel
 from confide.design.evaluate import Evaluation, by_moments, evaluate
-from confide.design.pilot import Pilot
+from confide.design.piloting import Pilot
 from confide.design.points import Points
 from confide.errors import ConfideError
 from confide.inference.many import Summaries, many_posteriors

@@ -19,7 +19,7 @@ from confide._random import as_key
 from confide.channel import Channel
 from confide.design.cells import Cells, describe, require_text
 from confide.design.levels import level_of, with_privacy
-from confide.design.pilot import Pilot
+from confide.design.piloting import Pilot
 from confide.design.points import Points, prior_points
 from confide.design.simulate import PROBS, Cell, simulate
 from confide.errors import InvalidArgument

@@ -48,7 +48,7 @@ def compare(
     >>> found.best, found.dominates("abs", "square")
     ('abs', True)
     >>> found.table["information"].round(3).to_dict()
-    {'abs': 4.632, 'square': 0.929}
+    {'abs': 4.631, 'square': 0.929}
     """
     named = _named(models)
     ranked = find_criterion(criterion)

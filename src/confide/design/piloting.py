@@ -14,7 +14,7 @@ from confide.channel import Channel
 from confide.design.choose import choose, posterior_points
 from confide.design.criteria import Criterion, find_criterion
 from confide.design.levels import with_privacy
-from confide.design.optimize import optimize
+from confide.design.optimizing import optimize
 from confide.errors import InvalidArgument
 from confide.mechanism import Gaussian, Laplace, Mechanism
 from confide.model import Model
