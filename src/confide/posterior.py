@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -123,7 +124,9 @@ class Posterior:
     def to_arviz(self) -> Any:
         """The draws as an ArviZ object."""
         try:
-            import arviz
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # ArviZ announces its next version once a day
+                import arviz
         except ImportError:
             raise IncompatibleError('ArviZ is not installed; use pip install "confide[tables]"') from None
         return arviz.from_dict(posterior={name: np.asarray(each) for name, each in self.draws.items()})

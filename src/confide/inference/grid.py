@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from confide.errors import IncompatibleError
 from confide.inference import line, plane
+from confide.inference.careful import Careful
 from confide.inference.diagnostics import independent
 from confide.inference.problem import Problem
 from confide.likelihood.joint import Disjoint, Joint
@@ -46,7 +47,7 @@ def constrained(prior: Prior, free: Floats) -> Floats:
     return np.asarray(_constrain(prior, jnp.asarray(free)))
 
 
-def log_density(joint: Joint, values: Any, prior: Prior, free: Floats) -> Floats:
+def log_density(joint: Joint | Careful, values: Any, prior: Prior, free: Floats) -> Floats:
     """log p(θ, y) in free coordinates (M, k); −∞ where the prior has none, and there the likelihood is not asked."""
     theta, log_prior = (np.asarray(part) for part in prior_part(prior, jnp.asarray(free)))
     usable = np.isfinite(log_prior) & np.all(np.isfinite(theta), axis=-1)
@@ -66,13 +67,14 @@ def posterior(problem: Problem, joint: Joint, key: jax.Array, chains: int, draws
             f"method 'grid' serves one or two parameters, and {problem.population.name} has {k}; use method='nuts'"
         )
     costly, joint = _smaller_pools(joint)
-    evaluate = partial(log_density, joint, problem.values, problem.prior)
+    careful = Careful(joint, problem.same_records)
+    evaluate = partial(log_density, careful, problem.values, problem.prior)
     low, high = line.reach(problem.prior)
     if k == 1:
         points = _COSTLY_POINTS if costly else line.POINTS
         found = line.integrate(lambda free: evaluate(free[:, None]), float(low[0]), float(high[0]), points)
-        return _on_line(problem, joint, found, key, (chains, draws))
-    return _on_plane(problem, joint, plane.integrate(evaluate, low, high), key, (chains, draws))
+        return _on_line(problem, careful, found, key, (chains, draws))
+    return _on_plane(problem, careful, plane.integrate(evaluate, low, high), key, (chains, draws))
 
 
 def _smaller_pools(joint: Joint) -> tuple[bool, Joint]:
@@ -83,7 +85,7 @@ def _smaller_pools(joint: Joint) -> tuple[bool, Joint]:
     return True, replace(joint, routes=routes)
 
 
-def _on_line(problem: Problem, joint: Joint, found: line.Line, key: jax.Array, shape: tuple[int, int]) -> Posterior:
+def _on_line(problem: Problem, joint: Careful, found: line.Line, key: jax.Array, shape: tuple[int, int]) -> Posterior:
     prior, (name,) = problem.prior, problem.population.names
     fine, density, cumulative = line.distribution(found)
     uniforms = np.asarray(jax.random.uniform(key, shape, dtype=jnp.float64))
@@ -103,7 +105,8 @@ def _on_line(problem: Problem, joint: Joint, found: line.Line, key: jax.Array, s
         exact = Exact({name: float(mean[0])}, {name: float(sd[0])}, table[:, 0], on_theta, cumulative)
     else:
         exact = Exact(prior.by_name(mean), prior.by_name(sd))
-    return Posterior(names, "grid", joint.name, independent(names, _edges(prior, found)), prior, exact)
+    notes = [*_edges(prior, found), *joint.notes(prior.names, nodes, share)]
+    return Posterior(names, "grid", joint.name, independent(names, notes), prior, exact)
 
 
 def _edges(prior: Prior, found: line.Line) -> list[str]:
@@ -126,7 +129,9 @@ def _edges(prior: Prior, found: line.Line) -> list[str]:
     return notes
 
 
-def _on_plane(problem: Problem, joint: Joint, found: plane.Plane, key: jax.Array, shape: tuple[int, int]) -> Posterior:
+def _on_plane(
+    problem: Problem, joint: Careful, found: plane.Plane, key: jax.Array, shape: tuple[int, int]
+) -> Posterior:
     prior = problem.prior
     uniforms = np.asarray(jax.random.uniform(key, (*shape, 3), dtype=jnp.float64))
     theta = constrained(prior, plane.draw(found, uniforms))
@@ -138,7 +143,8 @@ def _on_plane(problem: Problem, joint: Joint, found: plane.Plane, key: jax.Array
     names = prior.by_name(theta)
     means = {name: _plain(part) for name, part in prior.by_name(mean).items()}
     sds = {name: _plain(part) for name, part in prior.by_name(sd).items()}
-    return Posterior(names, "grid", joint.name, independent(names, []), prior, Exact(means, sds))
+    notes = joint.notes(prior.names, nodes, share)
+    return Posterior(names, "grid", joint.name, independent(names, notes), prior, Exact(means, sds))
 
 
 def _plain(part: Any) -> Any:

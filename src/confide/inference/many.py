@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide._precision import float64
-from confide.errors import InvalidArgument
+from confide.errors import AccuracyError, InvalidArgument
 from confide.inference import line
 from confide.inference.grid import constrained, prior_part
-from confide.likelihood import choose_route
+from confide.likelihood import ROUTES, choose_route
 from confide.likelihood.route import Route
 from confide.mechanism.exponential import ExponentialLaw
 from confide.mechanism.lattice import LatticeNoise
@@ -99,7 +99,7 @@ class _Problem(NamedTuple):
         asked = np.where(usable[:, None], theta, theta[np.argmax(usable)])
         total = np.zeros((free.size, arrays[0].shape[0]))
         for model, route, values in zip(self.models, self.routes, arrays, strict=True):
-            total += across_values(route, model, asked, values)
+            total += _carefully(route, model, asked, values)
         return line.clean(np.where(usable[:, None], total + log_prior[:, None], -np.inf))
 
     def solve(
@@ -175,6 +175,20 @@ def _spread_out(arrays: tuple[Floats, ...]) -> tuple[Floats, ...]:
         order = np.argsort(array.reshape(rows, -1).mean(axis=1))
         chosen += order[np.linspace(0, rows - 1, _SOME).astype(int)].tolist()
     return tuple(array[np.unique(chosen)] for array in arrays)
+
+
+def _carefully(route: Route, model: Model, thetas: Floats, values: Floats) -> Floats:
+    """By a route, and by the normal approximation at the θ where it gives up, if there is one."""
+    try:
+        return across_values(route, model, thetas, values)
+    except AccuracyError:
+        normal = ROUTES["normal"]
+        if route is normal or normal.refuses(model) is not None:
+            raise
+        if len(thetas) > 8:
+            half = len(thetas) // 2
+            return np.concatenate([_carefully(route, model, part, values) for part in (thetas[:half], thetas[half:])])
+        return across_values(normal, model, thetas, values)
 
 
 def across_values(route: Route, model: Model, thetas: Floats, values: Floats) -> Floats:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import equinox as eqx
@@ -25,11 +26,13 @@ class MovingLaw(eqx.Module):
         return moving_law(self.population, self.statistic, theta)
 
 
-def law_for(population: Population, statistic: Statistic, thetas: Any, tilt: float = 0.0) -> RecordLaw | MovingLaw:
+def law_for(
+    population: Population, statistic: Statistic, thetas: Any, tilt: float = 0.0, steepest: float = math.inf
+) -> RecordLaw | MovingLaw:
     """Fixed nodes where they serve; moving ones where the support, or a kink of the density, moves."""
     if population.moving or population.closed.breaks is not None:
         return MovingLaw(population, statistic)
-    return record_law(population, statistic, thetas, tilt)
+    return record_law(population, statistic, thetas, tilt, steepest=steepest)
 
 
 def moments(s: jax.Array, weights: jax.Array) -> tuple[jax.Array, jax.Array]:

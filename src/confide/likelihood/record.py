@@ -39,6 +39,8 @@ _TOLERANCE = 1e-14
 _LARGEST_DEFECT = 1e-11
 _DEPTH = 220
 _MOST_NODES = 60_000
+#: mass that no transform notices
+_NEGLIGIBLE = 1e-18
 _PHASE = 14.0  # radians of e^{ius} across a panel
 _MOST_POINTS = 20_000
 
@@ -72,15 +74,20 @@ class RecordLaw(eqx.Module):
 
 
 def record_law(
-    population: Population, statistic: Statistic, thetas: Any, tilt: float = 0.0, frequency: float = 0.0
+    population: Population,
+    statistic: Statistic,
+    thetas: Any,
+    tilt: float = 0.0,
+    frequency: float = 0.0,
+    steepest: float = math.inf,
 ) -> RecordLaw:
     """A rule that is accurate at all the given θ (shape (M, d), concrete).
 
-    With a `tilt` it is as accurate for the law tilted by e^{±κs}, κ = tilt / sd(s), which is what the tail of a mean
-    of few records looks at; with a `frequency` for e^{ius} up to u.
+    With a `tilt` it is as accurate for the law tilted by e^{±κs}, κ = tilt / sd(s) but not above `steepest`, which is
+    what the tail of a mean of few records looks at; with a `frequency` for e^{ius} up to u.
     """
     thetas = np.asarray(thetas, dtype=np.float64).reshape(-1, population.dimension)
-    asked = (float(tilt), float(frequency))
+    asked = (float(tilt), float(frequency), float(steepest))
     return _cached(population, statistic.transforms, statistic.bounds, thetas.tobytes(), asked, statistic)
 
 
@@ -90,7 +97,7 @@ def _cached(
     transforms: Any,
     bounds: Any,
     content: bytes,
-    asked: tuple[float, float],
+    asked: tuple[float, float, float],
     statistic: Statistic,
 ) -> RecordLaw:
     del transforms, bounds  # they are what makes two statistics share a rule
@@ -174,14 +181,18 @@ def _density_at(population: Population, x: Floats, thetas: Floats) -> Floats:
     return np.asarray(_densities(population, padded, some))[: len(thetas), : x.size]
 
 
-def _refine(population: Population, statistic: Statistic, thetas: Floats, tilt: float, frequency: float) -> RecordLaw:
+def _refine(
+    population: Population, statistic: Statistic, thetas: Floats, tilt: float, frequency: float, steepest: float
+) -> RecordLaw:
     """Panels for a few θ, then for those at which the total mass is still not one; then for the tilted laws."""
     edges, low, high = _edges(population, statistic, thetas)
     chosen = np.unique(np.linspace(0, len(thetas) - 1, 9).astype(int))
     tilts = Tilts(np.zeros((0, len(thetas))), np.zeros((0, len(thetas))))
     for _ in range(14):
         a, b = _halve(population, statistic, edges, thetas[chosen], tilts.only(chosen))
-        a, b = _cut_by_phase(statistic, a, b, frequency)
+        if frequency > 0:
+            heavy = _panel_mass(population, statistic, a, b, thetas, tilts) > _NEGLIGIBLE
+            a, b = _cut_by_phase(statistic, a, b, frequency, heavy)
         if a.size * ORDER > _MOST_NODES:
             break
         x, base = _panel_nodes(a, b)
@@ -193,7 +204,7 @@ def _refine(population: Population, statistic: Statistic, thetas: Floats, tilt: 
         if worst.size == 0 and (tilt == 0 or len(tilts.kappa) > 0):
             return law
         if worst.size == 0:
-            tilts = _tilts(law, weights, tilt)
+            tilts = _tilts(law, weights, tilt, steepest)
         chosen = np.unique(np.concatenate([chosen, worst]))
     raise AccuracyError(
         f"the law of a record of {population.name} on {statistic.bounds} cannot be integrated to {_LARGEST_DEFECT:g}; "
@@ -205,15 +216,36 @@ def _refine(population: Population, statistic: Statistic, thetas: Floats, tilt: 
 weights_at = jax.jit(lambda law, thetas: jax.vmap(law.weights)(thetas))
 
 
-def _cut_by_phase(statistic: Statistic, a: Floats, b: Floats, frequency: float) -> tuple[Floats, Floats]:
-    """Cut panels until e^{ius} turns by no more than the nodes of a panel can follow."""
+def _panel_mass(
+    population: Population, statistic: Statistic, a: Floats, b: Floats, thetas: Floats, tilts: Tilts
+) -> Floats:
+    """The largest mass of each panel over all θ, as it is and tilted."""
+    x, base = _panel_nodes(a, b)
+    p = _density_at(population, x.ravel(), thetas).reshape(len(thetas), *x.shape)
+    most = np.max(np.sum(p * base, axis=-1), axis=0)
+    if len(tilts.kappa) == 0:
+        return np.asarray(most)
+    s = _values(statistic, x.ravel())[0].reshape(x.shape)
+    with np.errstate(divide="ignore"):
+        log_p = np.log(p * base)
+    for kappa, total in zip(tilts.kappa, tilts.log_total, strict=True):
+        tilted = np.exp(log_p + kappa[:, None, None] * s - total[:, None, None]).sum(axis=-1)
+        most = np.maximum(most, tilted.max(axis=0))
+    return np.asarray(most)
+
+
+def _cut_by_phase(
+    statistic: Statistic, a: Floats, b: Floats, frequency: float, heavy: NDArray[np.bool_]
+) -> tuple[Floats, Floats]:
+    """Cut panels that hold mass until e^{ius} turns by no more than the nodes of a panel can follow."""
     for _ in range(30):
         turns = frequency * np.abs(_values(statistic, b) - _values(statistic, a))[0]
-        long = turns > _PHASE
+        long = heavy & (turns > _PHASE)
         if not long.any():
             break
         middle = 0.5 * (a + b)[long]
         a, b = np.concatenate([a[~long], a[long], middle]), np.concatenate([b[~long], middle, b[long]])
+        heavy = np.concatenate([heavy[~long], heavy[long], heavy[long]])
     order = np.argsort(a)
     return a[order], b[order]
 
@@ -229,11 +261,11 @@ class Tilts(NamedTuple):
         return Tilts(self.kappa[:, chosen], self.log_total[:, chosen])
 
 
-def _tilts(law: RecordLaw, weights: Floats, tilt: float) -> Tilts:
+def _tilts(law: RecordLaw, weights: Floats, tilt: float, steepest: float) -> Tilts:
     s = law.s[0]
     mean = weights @ s
     spread = np.sqrt(np.sum(weights * (s - mean[:, None]) ** 2, axis=1))
-    kappa = np.asarray([-1.0, -0.5, 0.5, 1.0])[:, None] * tilt / spread
+    kappa = np.asarray([-1.0, -0.5, 0.5, 1.0])[:, None] * np.minimum(tilt / spread, steepest)
     with np.errstate(divide="ignore"):
         return Tilts(kappa, logsumexp(np.log(weights) + kappa[..., None] * s, axis=-1))
 
@@ -273,6 +305,11 @@ def _halve(
         if np.all(still):
             break
         go = ~still
+        if 2 * np.count_nonzero(go) * ORDER > _MOST_NODES:
+            raise AccuracyError(
+                f"the law of a record of {population.name} on {statistic.bounds} needs more than {_MOST_NODES:,} nodes "
+                "far out in its tail; narrow the bounds or the range of theta"
+            )
         a, b = np.concatenate([a[go], middle[go]]), np.concatenate([middle[go], b[go]])
         whole = np.concatenate([left[..., go], right[..., go]], axis=-1)
     starts, stops = np.concatenate(done_a), np.concatenate(done_b)

@@ -80,7 +80,8 @@ class Group:
         if inversion.frequencies <= _FIRST or isinstance(self.law, MovingLaw):
             return self.law
         highest = inversion.frequencies * float(inversion.grid.step) / inversion.n
-        return record_law(self.model.population, self.model.channel.statistic, self.thetas, _tilt(self.model), highest)
+        tilt, steepest = _tilt(self.model)
+        return record_law(self.model.population, self.model.channel.statistic, self.thetas, tilt, highest, steepest)
 
 
 class SpectralRoute(Route):
@@ -202,7 +203,7 @@ def plan(model: Model, thetas: Floats) -> tuple[Group, ...]:
 @functools.lru_cache(maxsize=64)
 def _plan(model: Model, content: bytes) -> tuple[Group, ...]:
     thetas = np.frombuffer(content).reshape(-1, model.population.dimension)
-    law = law_for(model.population, model.channel.statistic, thetas, _tilt(model))
+    law = law_for(model.population, model.channel.statistic, thetas, *_tilt(model))
     transform = noise_transform(model)
     assert transform is not None
     means, covariances = moments_at(law, jnp.asarray(thetas))
@@ -219,9 +220,26 @@ def _plan(model: Model, content: bytes) -> tuple[Group, ...]:
     return tuple(_verified(model, group, thetas, mean, width) for group in groups)
 
 
-def _tilt(model: Model) -> float:
-    """y ten spreads out tilts each record by up to ten over the root of n; for many records that is nothing."""
-    return 12.0 / math.sqrt(model.channel.n) if model.channel.n < _MANY else 0.0
+def _tilt(model: Model) -> tuple[float, float]:
+    """How far records are tilted, in spreads of s, and the steepest slope that the noise allows.
+
+    y ten spreads out tilts each record by up to ten over the root of n; for many records that is nothing. But noise
+    takes its part of the distance: the contour of Laplace noise of scale b stays near its pole at 1/b, and with
+    Gaussian noise the saddlepoint τ is below (y − μ)/σ².
+    """
+    n = model.channel.n
+    if n >= _MANY:
+        return 0.0, math.inf
+    law = model.channel.law
+    noise = getattr(law, "noise", None)
+    low, high = model.channel.statistic.ranges[0]
+    if isinstance(noise, LaplaceNoise | DiscreteLaplace):
+        steepest = 2.0 / (n * noise.scale)
+    elif isinstance(noise, GaussianNoise | DiscreteGaussian):
+        steepest = 12.0 * math.hypot((high - low) / (2 * math.sqrt(n)), noise.scale) / (n * noise.scale**2)
+    else:
+        steepest = math.inf
+    return 12.0 / math.sqrt(n), steepest
 
 
 def _runs(order: NDArray[np.intp], width: Floats) -> list[NDArray[np.intp]]:

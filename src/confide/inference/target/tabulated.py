@@ -16,6 +16,7 @@ from scipy.interpolate import CubicSpline
 
 from confide.errors import AccuracyError
 from confide.inference import line
+from confide.inference.careful import Careful
 from confide.inference.grid import constrained, log_density
 from confide.inference.target.base import Latent, Target
 from confide.likelihood.joint import Joint
@@ -36,18 +37,21 @@ class TabulatedTarget(Target):
     coefficients: jax.Array
 
     @classmethod
-    def of(cls, joint: Joint, values: tuple[Any, ...], prior: Prior) -> TabulatedTarget:
+    def of(
+        cls, joint: Joint, values: tuple[Any, ...], prior: Prior, same_records: bool | None = None
+    ) -> TabulatedTarget:
         """A table as fine as it must be."""
+        careful = Careful(joint, same_records)
 
         def posterior(free: np.ndarray) -> np.ndarray:
-            return log_density(joint, values, prior, free[:, None])
+            return log_density(careful, values, prior, free[:, None])
 
         ends = line.reach(prior)
         low, high = line.locate(posterior, float(ends[0][0]), float(ends[1][0]), line.POINTS)
         knots = _KNOTS
         while knots <= _MOST_KNOTS:
             free = np.linspace(low, high, 2 * knots - 1)
-            found = np.asarray(joint.log_likelihood(constrained(prior, free[:, None]), values))
+            found = careful.log_likelihood(constrained(prior, free[:, None]), values)
             if not np.all(np.isfinite(found)):
                 break
             spline = CubicSpline(free[::2], found[::2])
