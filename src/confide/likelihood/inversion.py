@@ -40,10 +40,15 @@ class Grid(NamedTuple):
 
 
 class Density(NamedTuple):
-    """log p(y | θ), and the size of the integrand where it was cut off, relative to the integral."""
+    """log p(y | θ); and relative to p, the size of the integrand where it was cut off and the cost of rounding."""
 
     log_prob: jax.Array
     truncation: jax.Array
+    rounding: jax.Array
+
+    def moved(self, log_share: jax.Array) -> Density:
+        """The same density times e^{log_share}."""
+        return self._replace(log_prob=self.log_prob + log_share)
 
 
 class Centred(NamedTuple):
@@ -196,7 +201,12 @@ def integrate(
     usable = total > 0
     safe = jnp.where(usable, total, 1.0)
     cut = jnp.where(k[-1] < grid.half, jnp.max(jnp.abs(terms[-3:])), 0.0)
-    density = Density(jnp.where(usable, top + jnp.log(safe), -jnp.inf), jnp.where(usable, jnp.pi * cut / safe, jnp.inf))
+    rounded = 2.0**-52 * (jnp.sum(jnp.abs(terms)) + tail)
+    density = Density(
+        jnp.where(usable, top + jnp.log(safe), -jnp.inf),
+        jnp.where(usable, jnp.pi * cut / safe, jnp.inf),
+        jnp.where(usable, rounded / safe, jnp.inf),
+    )
     return Integral(density, jnp.where(usable, terms / safe, 0.0), jnp.where(usable, tail / safe, 0.0))
 
 
@@ -231,7 +241,7 @@ def invert_one(
     path = _path(transform, c, weights, y, n, grid)
     log_m = n * path.log_total + _log_power(path.real, path.imaginary, n)
     found = integrate(transform, log_m, n * path.at_pole, (path.tau, path.crossed), y, grid).density
-    return Density(found.log_prob + log_share, found.truncation)
+    return found.moved(log_share)
 
 
 def invert_run_with_score(
@@ -270,7 +280,7 @@ def invert_run_with_score(
     m = jax.lax.complex(1.0 + path.real, path.imaginary)
     relative = jnp.where(jnp.abs(m) > 1e-100, slope / jnp.where(jnp.abs(m) > 1e-100, m, 1.0), 0.0)
     score = jnp.einsum("df,kf->kd", relative, whole.shares).real + whole.residue[:, None] * at_pole
-    return Density(whole.density.log_prob + log_share, whole.density.truncation), n * score
+    return whole.density.moved(log_share), n * score
 
 
 class Inversion(eqx.Module):
