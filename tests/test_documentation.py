@@ -23,7 +23,7 @@ def test_readme_code_runs_and_prints_what_is_printed_below_it():
             output = stream.getvalue()
         else:
             assert output.strip() == content.strip()
-    assert 1.0 < namespace["mean"] < 6.0
+    assert 1.0 < float(namespace["posterior"].mean) < 6.0
 
 
 def test_readme_names_two_commands():

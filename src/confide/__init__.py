@@ -9,6 +9,7 @@ import typing
 
 from confide import populations
 from confide.channel import Channel
+from confide.design import Comparison, Family, Optimum, Pilot, Study, compare, families, optimize, pilot, study
 from confide.errors import (
     AccuracyError,
     ConfideError,
@@ -50,12 +51,14 @@ __all__ = [
     "BudgetError",
     "Calibration",
     "Channel",
+    "Comparison",
     "ConfideError",
     "DataError",
     "Each",
     "Exponential",
     "Expression",
     "ExpressionError",
+    "Family",
     "FileError",
     "GDP",
     "Gaussian",
@@ -74,7 +77,9 @@ __all__ = [
     "Minimum",
     "Model",
     "Noiseless",
+    "Optimum",
     "ParameterError",
+    "Pilot",
     "Population",
     "Posterior",
     "Prior",
@@ -89,15 +94,21 @@ __all__ = [
     "SmoothCauchy",
     "SmoothLaplace",
     "Statistic",
+    "Study",
     "Unlimited",
     "Walk",
     "ZCDP",
+    "compare",
     "compose",
+    "families",
     "infer",
     "information",
+    "optimize",
+    "pilot",
     "populations",
     "release",
     "sbc",
+    "study",
 ]
 
 __version__ = "0.1.0"

@@ -59,7 +59,7 @@ class Posterior:
     >>> posterior = cf.infer(cf.populations.normal_variance(), release, prior, key=0)
     >>> print(posterior)
     Posterior of variance (method 'grid', route 'spectral')
-      variance: 1.993 ± 0.3182, 90% in (1.524, 2.559)
+      variance: 1.983 ± 0.3148, 90% in (1.521, 2.544)
     """
 
     draws: dict[str, Floats]
