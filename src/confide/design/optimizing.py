@@ -65,16 +65,16 @@ def optimize(
     """The channel that says the most about θ at one guarantee and n, over families of statistics and mechanisms.
 
     Give one `theta`, a grid of them, or a `prior` to average over; `criterion="minimum"` with a grid is the worst case.
-    Every family is searched globally under every mechanism by an approximation in closed form (the normal model; for
-    order statistics the asymptotic law of a rank); the leaders are then ranked by their exact information, unless
+    Every family is searched globally under every mechanism by an approximation in closed form (from four moments of a
+    mean; from the asymptotic law of a rank); the leaders are then ranked by their exact information, unless
     `exact=False`. A search is deterministic. To add a family, see `MeanFamily`.
 
     >>> import confide as cf
     >>> from confide.design import optimize
     >>> found = optimize(cf.populations.normal_variance(), privacy=cf.GDP(1.0), n=100, theta=2.0, exact=False)
     >>> print(found.best.statistic)                                                         # doctest: +ELLIPSIS
-    the mean of clip(x**2, 0.4..., 9....) with x clipped to ...
-    >>> round(float(found.table["information"].iloc[0]), 1)
+    the mean of clip(x**2, 0.3..., 9...) with x clipped to ...
+    >>> round(float(found.table["normal"].iloc[0]), 1)
     10.2
     """
     if not isinstance(population, Population):
