@@ -94,7 +94,7 @@ def kill_many(place, tmp_path, kills):
 
 
 def test_killed_processes_leave_both_or_neither(tmp_path):
-    assert kill_many(str(tmp_path / "budget.db"), tmp_path, 8)[0] > 0
+    assert kill_many(str(tmp_path / "budget.db"), tmp_path, 5)[0] > 0
 
 
 def test_killed_processes_leave_both_or_neither_on_postgres(tmp_path, postgres):
@@ -103,7 +103,7 @@ def test_killed_processes_leave_both_or_neither_on_postgres(tmp_path, postgres):
     with sa.create_engine(postgres.replace("postgresql", "postgresql+psycopg", 1)).begin() as connection:
         for table in ("chunks", "releases", "datasets", "ledger"):
             connection.exec_driver_sql(f"DROP TABLE IF EXISTS confide_{table} CASCADE")
-    assert kill_many(postgres, tmp_path, 6)[0] > 0
+    assert kill_many(postgres, tmp_path, 3)[0] > 0
 
 
 @pytest.mark.slow
