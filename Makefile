@@ -35,6 +35,7 @@ test-spark: $(STAMP)
 
 bench: $(STAMP)
 	$(BIN)/python benchmarks/likelihood.py
+	$(BIN)/python benchmarks/inference.py
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache

@@ -162,6 +162,7 @@ REGULAR = [
 ]
 
 
+@pytest.mark.slow  # tests/information/test_properties.py has a quicker one
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.sampled_from(REGULAR), st.sampled_from([20, 100, 3000]), st.floats(0.1, 4.0), st.booleans())
 def test_information_never_exceeds_that_of_the_records_and_grows_with_epsilon(case, n, epsilon, laplace):

@@ -88,7 +88,7 @@ def test_algorithm_2_draws_windows_of_order_statistics():
 @pytest.mark.parametrize(
     ("population", "theta", "statistic", "scale", "n"),
     [
-        (NORMAL, 2.0, cf.Median("abs(x)", (-3, 3)), 0.003, 10**6),
+        pytest.param(NORMAL, 2.0, cf.Median("abs(x)", (-3, 3)), 0.003, 10**6, marks=pytest.mark.slow),
         # an atom of clipped records that is often the maximum
         pytest.param(NORMAL, 2.0, cf.Maximum("abs(x)", (-1.5, 1.5)), 0.2, 3, marks=pytest.mark.slow),
         pytest.param(cf.populations.poisson(), 2.5, cf.Median("x", (0, 5)), 0.6, 30, marks=pytest.mark.slow),

@@ -176,9 +176,9 @@ class SlopeReader:
     def power(cls, a: Bound, b: Bound) -> Bound:
         """(a**c)' = c a**(c−1) a', and for a varying exponent a**b = exp(b log a)."""
         value = interval.power(a.value, b.value)
-        if b.value.low.size > 1 or float(b.value.low) != float(b.value.high):
+        if b.value.low.size > 1 or b.value.low.item() != b.value.high.item():
             return Bound(value, cls.exp(cls.multiply(b, cls.log(a))).slope)
-        exponent = float(b.value.low)
+        exponent = float(b.value.low.item())
         if exponent == 0:
             return Bound(value, ZERO)
         k = integer_exponent(exponent)

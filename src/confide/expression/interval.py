@@ -191,8 +191,8 @@ def real_power(a: Interval, exponent: float) -> Interval:
 
 def power(a: Interval, b: Interval) -> Interval:
     """a**b: for a constant integer b, a constant real b with a ≥ 0, or any b with a > 0."""
-    if b.low.size == 1 and float(b.low) == float(b.high):
-        exponent = float(b.low)
+    if b.low.size == 1 and b.low.item() == b.high.item():
+        exponent = float(b.low.item())
         k = integer_exponent(exponent)
         return real_power(a, exponent) if k is None else integer_power(a, k)
     if np.any(a.low <= 0):

@@ -21,8 +21,9 @@ _LARGE, _SMALL = 1e150, 1e-140
 
 def nudge(value: Array, direction: float, ulps: int = 1) -> Array:
     """Move by a number of units in the last place towards ±infinity."""
-    for _ in range(ulps):
-        value = np.nextafter(value, direction * np.inf)
+    with np.errstate(over="ignore"):
+        for _ in range(ulps):
+            value = np.nextafter(value, direction * np.inf)
     return value
 
 

@@ -1,68 +1,134 @@
-"""A likelihood that goes on where a route gives up.
+"""Likelihoods that go on where an exact route gives up.
 
-Far from the posterior's mass an exact route may refuse: at a tiny variance, say, the law of the statistic is a spike
-that no frequency grid resolves next to wide noise. There, and only there, the normal approximation stands in, and it is
-said.
+At the edge of a parameter space the sampling spread of a mean may vanish next to the noise: at a tiny variance, say,
+the law of the statistic is a spike that no frequency grid resolves. There noise decides, and the normal law of the mean
+is as good as its own: with sampling spread r times that of the noise, replacing the law of the mean by a normal one of
+the same mean and variance moves p(y | θ) by a share of about r/√n at most (integrate the noise's slope against the
+difference of the two distribution functions). Below `_SPIKE` that is nothing. Elsewhere, if a route raises
+`AccuracyError`, the normal approximation stands in as well, and that is said if it carries weight.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.errors import AccuracyError, IncompatibleError
-from confide.likelihood.joint import Joint, joint_route
+from confide.errors import AccuracyError
+from confide.likelihood import ROUTES
+from confide.likelihood.joint import Disjoint, Joint
+from confide.likelihood.law import moments
+from confide.likelihood.moving import moving_law
+from confide.likelihood.route import Route
+from confide.mechanism.additive import AdditiveLaw
+from confide.model import Model
 
 Floats = NDArray[np.float64]
+#: log p(y | θ) of a route at all θ and values, (M, Y)
+Evaluate = Callable[[Route, Model, Floats, Floats], Floats]
 
+#: the sampling spread over the noise's, below which the mean's own law is not asked for
+_SPIKE = 3e-4
 #: θ that are given to the approximation together
 _FEWEST = 8
 
 
-class Careful:
-    """log p(y | θ) by a joint route, and by the normal approximation where that raises `AccuracyError`."""
+@partial(jax.jit, static_argnums=0)
+def _variances(model: Model, thetas: jax.Array) -> jax.Array:
+    """The variance of s of one record at many θ."""
 
-    def __init__(self, joint: Joint, same_records: bool | None) -> None:
+    def one(theta: jax.Array) -> jax.Array:
+        return moments(*moving_law(model.population, model.channel.statistic, theta))[1][0, 0]
+
+    return jax.lax.map(one, thetas)
+
+
+@partial(jax.jit, static_argnums=0)
+def _by_normal(model: Model, thetas: jax.Array, values: jax.Array) -> jax.Array:
+    # nodes that move with θ serve any spread
+    normal = ROUTES["normal"]
+    return jax.lax.map(lambda t: jax.vmap(lambda y: normal.log_prob(model, t, y))(values), thetas)
+
+
+def _padded(thetas: Floats) -> Floats:
+    room = (1 << max(3, (len(thetas) - 1).bit_length())) - len(thetas)
+    return np.concatenate([thetas, np.repeat(thetas[-1:], room, axis=0)])
+
+
+def log_likelihood(
+    route: Route, model: Model, thetas: Floats, values: Floats, evaluate: Evaluate
+) -> tuple[Floats, NDArray[np.bool_]]:
+    """log p(y | θ) (M, Y), and at which θ the route gave up and the normal approximation was used."""
+    law = model.channel.law
+    replaceable = route.name == "spectral" and isinstance(law, AdditiveLaw) and ROUTES["normal"].refuses(model) is None
+    if not replaceable:
+        return np.asarray(evaluate(route, model, thetas, values)), np.zeros(len(thetas), dtype=bool)
+    assert isinstance(law, AdditiveLaw)
+    variance = np.asarray(_variances(model, jnp.asarray(_padded(thetas))))[: len(thetas)]
+    spike = variance / model.channel.n < _SPIKE**2 * float(law.noise.variance)
+    found = np.empty((len(thetas), len(values)))
+    if np.any(spike):
+        found[spike] = _normal(model, thetas[spike], values)
+    gave_up = np.zeros(len(thetas), dtype=bool)
+    if not np.all(spike):
+        found[~spike], gave_up[~spike] = _or_normal(route, model, thetas[~spike], values, evaluate)
+    return found, gave_up
+
+
+def _normal(model: Model, thetas: Floats, values: Floats) -> Floats:
+    return np.asarray(_by_normal(model, jnp.asarray(_padded(thetas)), jnp.asarray(values)))[: len(thetas)]
+
+
+def _or_normal(
+    route: Route, model: Model, thetas: Floats, values: Floats, evaluate: Evaluate
+) -> tuple[Floats, NDArray[np.bool_]]:
+    """By the route where it serves; where it gives up, halves are tried, and a few θ are left to the normal law."""
+    try:
+        return np.asarray(evaluate(route, model, thetas, values)), np.zeros(len(thetas), dtype=bool)
+    except AccuracyError:
+        if len(thetas) <= _FEWEST:
+            return _normal(model, thetas, values), np.ones(len(thetas), dtype=bool)
+        half = len(thetas) // 2
+        parts = [_or_normal(route, model, part, values, evaluate) for part in (thetas[:half], thetas[half:])]
+        return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
+
+
+def _plainly(route: Route, model: Model, thetas: Floats, values: Floats) -> Floats:
+    return np.asarray(route.log_likelihood(model, thetas, values))
+
+
+class Careful:
+    """log p(y₁, y₂, … | θ) of a joint route, and of the normal approximation where that gives up."""
+
+    def __init__(self, joint: Joint) -> None:
         self.joint, self.name = joint, joint.name
-        self._same_records = same_records
         self._approximate: list[Floats] = []
 
     def log_likelihood(self, thetas: Floats, values: Sequence[Any]) -> Floats:
         """At all θ (M, d)."""
-        try:
+        if not isinstance(self.joint, Disjoint):
             return np.asarray(self.joint.log_likelihood(thetas, values))
-        except AccuracyError:
-            if self.name == "normal":
-                raise
-            if len(thetas) > _FEWEST:
-                half = len(thetas) // 2
-                return np.concatenate([self.log_likelihood(part, values) for part in (thetas[:half], thetas[half:])])
-            found = self._normal(thetas, values)
-            self._approximate.append(thetas)
-            return found
-
-    def _normal(self, thetas: Floats, values: Sequence[Any]) -> Floats:
-        try:
-            other = joint_route(self.joint.models, "normal", self._same_records)
-        except IncompatibleError:
-            raise AccuracyError(
-                f"route {self.name!r} cannot compute the likelihood near theta = {thetas[0].tolist()}, and the normal "
-                "approximation does not serve this model; narrow the prior, or use method='mhaar'"
-            ) from None
-        return np.asarray(other.log_likelihood(thetas, values))
+        total = np.zeros(len(thetas))
+        for model, route, value in zip(self.joint.models, self.joint.routes, values, strict=True):
+            found, gave_up = log_likelihood(route, model, thetas, np.asarray(value)[None], _plainly)
+            total += found[:, 0]
+            if np.any(gave_up):
+                self._approximate.append(thetas[gave_up])
+        return total
 
     def notes(self, names: Sequence[str], theta: Floats, share: Floats) -> list[str]:
         """What to say, given the posterior's share at each θ of its final grid."""
         if not self._approximate:
             return []
-        places = np.unique(np.concatenate(self._approximate), axis=0)
+        places = np.concatenate(self._approximate)
         low, high = places.min(axis=0), places.max(axis=0)
         inside = np.all((theta >= low) & (theta <= high), axis=-1)
-        mass = float(share[inside].sum())
-        if mass < 1e-6:
+        if float(share[inside].sum()) < 1e-6:
             return []
         span = ", ".join(f"{name} from {a:.3g} to {b:.3g}" for name, a, b in zip(names, low, high, strict=False))
         return [f"the exact likelihood could not be computed everywhere: for {span} the normal approximation was used"]

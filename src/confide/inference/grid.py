@@ -29,6 +29,9 @@ _POOL = 2**12
 #: how close to the end of a prior on an interval mass counts as piled up there, and how much of it
 _EDGE = 0.005
 _PILED = 0.05
+#: θ that differ by less than this share are one
+_SAME = 1e-9
+_SHAPE = 32
 
 
 @jax.jit
@@ -53,10 +56,23 @@ def log_density(joint: Joint | Careful, values: Any, prior: Prior, free: Floats)
     usable = np.isfinite(log_prior) & np.all(np.isfinite(theta), axis=-1)
     if not np.any(usable):
         return np.full(free.shape[0], -np.inf)
-    # a usable θ stands in where there is none, so that shapes stay the same
-    asked = np.where(usable[:, None], theta, theta[np.argmax(usable)])
-    found = np.asarray(joint.log_likelihood(asked, values))
+    asked, where = distinct(np.where(usable[:, None], theta, theta[np.argmax(usable)]))
+    found = np.asarray(joint.log_likelihood(asked, values))[where]
     return np.where(usable, found + log_prior, -np.inf)
+
+
+def distinct(theta: Floats) -> tuple[Floats, NDArray[np.intp]]:
+    """The θ that differ by more than a billionth part, and which of them each is.
+
+    Where a prior ends, most free coordinates are the same θ, at which a likelihood needs to be computed only once.
+    """
+    if theta.shape[1] > 1:
+        return theta, np.arange(len(theta))
+    bins = np.sign(theta) * np.round(np.log(np.abs(theta) + 1e-300) / _SAME)
+    _, first, where = np.unique(bins[:, 0], return_index=True, return_inverse=True)
+    # so many shapes are compiled, and no more
+    room = -(-first.size // _SHAPE) * _SHAPE - first.size
+    return np.concatenate([theta[first], np.repeat(theta[first[-1:]], room, axis=0)]), where
 
 
 def posterior(problem: Problem, joint: Joint, key: jax.Array, chains: int, draws: int) -> Posterior:
@@ -67,7 +83,7 @@ def posterior(problem: Problem, joint: Joint, key: jax.Array, chains: int, draws
             f"method 'grid' serves one or two parameters, and {problem.population.name} has {k}; use method='nuts'"
         )
     costly, joint = _smaller_pools(joint)
-    careful = Careful(joint, problem.same_records)
+    careful = Careful(joint)
     evaluate = partial(log_density, careful, problem.values, problem.prior)
     low, high = line.reach(problem.prior)
     if k == 1:

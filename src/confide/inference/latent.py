@@ -108,7 +108,7 @@ def posterior(
 def marginal_target(problem: Problem, joint: Joint) -> Target:
     """p(y | θ) itself, tabulated where that pays."""
     if problem.prior.free_dimension == 1 and is_costly(joint):
-        return TabulatedTarget.of(joint, problem.values, problem.prior, problem.same_records)
+        return TabulatedTarget.of(joint, problem.values, problem.prior)
     return MarginalTarget(problem.prior, joint, tuple(jnp.asarray(value) for value in problem.values))
 
 

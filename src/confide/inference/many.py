@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide._precision import float64
-from confide.errors import AccuracyError, InvalidArgument
-from confide.inference import line
-from confide.inference.grid import constrained, prior_part
-from confide.likelihood import ROUTES, choose_route
+from confide.errors import InvalidArgument
+from confide.inference import careful, line
+from confide.inference.grid import constrained, distinct, prior_part
+from confide.likelihood import choose_route
 from confide.likelihood.route import Route
 from confide.mechanism.exponential import ExponentialLaw
 from confide.mechanism.lattice import LatticeNoise
@@ -96,11 +96,11 @@ class _Problem(NamedTuple):
         """log p(θ, y) for all points and values: (M, Y)."""
         theta, log_prior = (np.asarray(part) for part in prior_part(self.prior, jnp.asarray(free)[:, None]))
         usable = np.isfinite(log_prior) & np.all(np.isfinite(theta), axis=-1)
-        asked = np.where(usable[:, None], theta, theta[np.argmax(usable)])
-        total = np.zeros((free.size, arrays[0].shape[0]))
+        asked, where = distinct(np.where(usable[:, None], theta, theta[np.argmax(usable)]))
+        total = np.zeros((len(asked), arrays[0].shape[0]))
         for model, route, values in zip(self.models, self.routes, arrays, strict=True):
-            total += _carefully(route, model, asked, values)
-        return line.clean(np.where(usable[:, None], total + log_prior[:, None], -np.inf))
+            total += careful.log_likelihood(route, model, asked, values, across_values)[0]
+        return line.clean(np.where(usable[:, None], total[where] + log_prior[:, None], -np.inf))
 
     def solve(
         self, arrays: tuple[Floats, ...], low: float, high: float, index: NDArray[np.int64], probs: tuple, depth: int
@@ -175,20 +175,6 @@ def _spread_out(arrays: tuple[Floats, ...]) -> tuple[Floats, ...]:
         order = np.argsort(array.reshape(rows, -1).mean(axis=1))
         chosen += order[np.linspace(0, rows - 1, _SOME).astype(int)].tolist()
     return tuple(array[np.unique(chosen)] for array in arrays)
-
-
-def _carefully(route: Route, model: Model, thetas: Floats, values: Floats) -> Floats:
-    """By a route, and by the normal approximation at the θ where it gives up, if there is one."""
-    try:
-        return across_values(route, model, thetas, values)
-    except AccuracyError:
-        normal = ROUTES["normal"]
-        if route is normal or normal.refuses(model) is not None:
-            raise
-        if len(thetas) > 8:
-            half = len(thetas) // 2
-            return np.concatenate([_carefully(route, model, part, values) for part in (thetas[:half], thetas[half:])])
-        return across_values(normal, model, thetas, values)
 
 
 def across_values(route: Route, model: Model, thetas: Floats, values: Floats) -> Floats:

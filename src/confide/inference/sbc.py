@@ -89,11 +89,11 @@ def sbc(
     `infer`.
 
     >>> import confide as cf, numpyro.distributions as dist
-    >>> channel = cf.Channel(cf.Mean("x", bounds=(0, 1)), cf.Laplace(cf.PureDP(1.0)), n=50)
-    >>> model = cf.Model(cf.populations.bernoulli(), channel)
-    >>> found = cf.sbc(model, {"probability": dist.Beta(1.0, 1.0)}, releases=40)
+    >>> channel = cf.Channel(cf.Mean("x", bounds=(-5, 5)), cf.Gaussian(cf.GDP(1.0)), n=50)
+    >>> model = cf.Model(cf.populations.normal_mean(), channel)
+    >>> found = cf.sbc(model, {"mean": dist.Normal(0.0, 1.0)}, releases=20)
     >>> found.ranks.shape
-    (40, 1)
+    (20, 1)
     """
     if not isinstance(model, Model):
         raise InvalidArgument("model", model, "is not a model", "use Model(population, channel)")

@@ -63,7 +63,9 @@ class ExponentialLaw(Law):
     def log_prob(self, value: Float[Array, "..."], summary: Float[Array, "*batch ranks"]) -> Float[Array, "..."]:
         """The log density; −inf outside [low, high]. Differentiable in the window through the intervals' lengths."""
         value, steps = jnp.asarray(value), self._steps
-        interval = jnp.sum(jnp.asarray(summary) < value[..., None], axis=-1)
+        # the lower end belongs to the first interval that has a length
+        below = (jnp.asarray(summary) < value[..., None]) | (jnp.asarray(summary) <= self.low)
+        interval = jnp.sum(below & (value[..., None] >= self.low), axis=-1)
         # intervals of length 0 have no part in the sum, however large their weight
         log_total = logsumexp(-self.rate * steps, b=jnp.diff(self._edges(summary), axis=-1), axis=-1)
         inside = (value >= self.low) & (value <= self.high)

@@ -37,11 +37,9 @@ class TabulatedTarget(Target):
     coefficients: jax.Array
 
     @classmethod
-    def of(
-        cls, joint: Joint, values: tuple[Any, ...], prior: Prior, same_records: bool | None = None
-    ) -> TabulatedTarget:
+    def of(cls, joint: Joint, values: tuple[Any, ...], prior: Prior) -> TabulatedTarget:
         """A table as fine as it must be."""
-        careful = Careful(joint, same_records)
+        careful = Careful(joint)
 
         def posterior(free: np.ndarray) -> np.ndarray:
             return log_density(careful, values, prior, free[:, None])
