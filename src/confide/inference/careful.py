@@ -36,6 +36,8 @@ Evaluate = Callable[[Route, Model, Floats, Floats], Floats]
 _SPIKE = 3e-4
 #: θ that are given to the approximation together
 _FEWEST = 8
+#: models for which a route has given up once: most never do, and need no look at their spread
+_SPIKY: set[Model] = set()
 
 
 @partial(jax.jit, static_argnums=0)
@@ -66,8 +68,13 @@ def log_likelihood(
     """log p(y | θ) (M, Y), and at which θ the route gave up and the normal approximation was used."""
     law = model.channel.law
     replaceable = route.name == "spectral" and isinstance(law, AdditiveLaw) and ROUTES["normal"].refuses(model) is None
-    if not replaceable:
-        return np.asarray(evaluate(route, model, thetas, values)), np.zeros(len(thetas), dtype=bool)
+    if model not in _SPIKY:
+        try:
+            return np.asarray(evaluate(route, model, thetas, values)), np.zeros(len(thetas), dtype=bool)
+        except AccuracyError:
+            if not replaceable:
+                raise
+            _SPIKY.add(model)
     assert isinstance(law, AdditiveLaw)
     variance = np.asarray(_variances(model, jnp.asarray(_padded(thetas))))[: len(thetas)]
     spike = variance / model.channel.n < _SPIKE**2 * float(law.noise.variance)
