@@ -194,9 +194,6 @@ def test_disjoint_releases_add_and_shared_records_do_not():
     apart = cf.infer(VARIANCE, releases, PRIOR, same_records=False)
     together = cf.infer(VARIANCE, releases, PRIOR, same_records=True)
 
-    def log_likelihood(t):
-        return float(sum(cf.Model(VARIANCE, c).log_likelihood(t, v) for c, v in ((square, 1.9), (plain, 1.1))))
-
     theta = np.linspace(0.8, 4.0, 2001)
     log_p = sum(np.asarray(cf.Model(VARIANCE, c).log_likelihood(theta, v)) for c, v in ((square, 1.9), (plain, 1.1)))
     weight = np.exp(log_p + stats.invgamma(2, scale=2).logpdf(theta) - log_p.max())

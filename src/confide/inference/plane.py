@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.interpolate import RectBivariateSpline
 
 from confide.errors import AccuracyError
-from confide.inference.line import NEGLIGIBLE, clean, no_mass
+from confide.inference.line import NEGLIGIBLE, clean, invert, no_mass
 
 Floats = NDArray[np.float64]
 LogDensity = Callable[[Floats], Floats]
@@ -170,8 +170,6 @@ def _refined(plane: Plane, factor: int = 4) -> tuple[Floats, Floats, Floats]:
 
 
 def _along(level: Floats, axis: Floats, density: Floats) -> Floats:
-    from confide.inference.line import invert
-
     step = axis[1] - axis[0]
     cumulative = np.concatenate([[0.0], np.cumsum(0.5 * (density[1:] + density[:-1]) * step)])
     return invert(level, axis, density / cumulative[-1], cumulative / cumulative[-1])

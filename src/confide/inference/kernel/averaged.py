@@ -22,8 +22,8 @@ from confide.inference.kernel.base import (
     choose,
     index_by_weight,
     join,
-    start_latent,
     weights_at,
+    with_latent,
 )
 from confide.inference.proposal import Proposal
 from confide.inference.target.base import Target
@@ -41,11 +41,7 @@ class Averaged(Kernel):
 
     def init(self, key: jax.Array, target: Target, theta: jax.Array, latent: Any = None) -> State:
         """A latent at θ."""
-        if latent is None:
-            latent, weight = start_latent(key, target, theta)
-        else:
-            weight = target.log_density(theta, latent)
-        return State(theta, target.prior.log_prob(theta), latent, weight)
+        return with_latent(key, target, theta, latent)
 
     def step(self, key: jax.Array, target: Target, proposal: Proposal, state: State) -> tuple[State, Info]:
         """Propose θ', average the ratio over copies, accept, choose a copy by its weight at where the chain now is."""

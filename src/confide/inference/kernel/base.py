@@ -58,6 +58,14 @@ def index_by_weight(uniform: jax.Array, log_weights: jax.Array) -> jax.Array:
     return jnp.minimum(jnp.sum(reached <= uniform * reached[-1], axis=0), log_weights.shape[0] - 1)
 
 
+def metropolis(uniform: jax.Array, log_ratio: jax.Array, new: State, state: State) -> tuple[State, Info]:
+    """Accept a new state by the proposal's log-ratio, the prior and the weight that each state carries."""
+    change = new.log_prior - state.log_prior + new.log_weight - state.log_weight
+    accepted = accept(uniform, log_ratio + change)
+    moved: State = choose(accepted, new, state)
+    return moved, Info(accepted, moved.log_weight, new.log_weight == -jnp.inf)
+
+
 def choose(accepted: jax.Array, new: Any, old: Any) -> Any:
     """One of two pytrees."""
     return jax.tree.map(lambda a, b: jnp.where(accepted, a, b), new, old)
@@ -84,6 +92,15 @@ def start_latent(key: jax.Array, target: Target, theta: jax.Array) -> tuple[Late
     weights = target.log_weight(theta, latents, theta, theta)
     index = index_by_weight(jax.random.uniform(for_index, weights.shape[1:]), weights)
     return target.pick(latents, index), jnp.sum(jnp.take_along_axis(weights, index[None], axis=0))
+
+
+def with_latent(key: jax.Array, target: Target, theta: jax.Array, latent: Latent) -> State:
+    """A state that carries a latent: the one given, or one that fits the value."""
+    if latent is None:
+        latent, weight = start_latent(key, target, theta)
+    else:
+        weight = target.log_density(theta, latent)
+    return State(theta, target.prior.log_prob(theta), latent, weight)
 
 
 def weights_at(target: Target, thetas: tuple[jax.Array, jax.Array], latents: Latent) -> jax.Array:

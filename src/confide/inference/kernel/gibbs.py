@@ -7,7 +7,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from confide.inference.kernel.base import Info, Kernel, State, accept, choose, join, start_latent, weights_at
+from confide.inference.kernel.base import Info, Kernel, State, accept, choose, join, weights_at, with_latent
 from confide.inference.proposal import Proposal
 from confide.inference.target.base import Target
 
@@ -17,11 +17,7 @@ class Gibbs(Kernel):
 
     def init(self, key: jax.Array, target: Target, theta: jax.Array, latent: Any = None) -> State:
         """A latent at θ."""
-        if latent is None:
-            latent, weight = start_latent(key, target, theta)
-        else:
-            weight = target.log_density(theta, latent)
-        return State(theta, target.prior.log_prob(theta), latent, weight)
+        return with_latent(key, target, theta, latent)
 
     def step(self, key: jax.Array, target: Target, proposal: Proposal, state: State) -> tuple[State, Info]:
         """The latent's blocks one by one, then θ."""

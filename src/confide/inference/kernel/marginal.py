@@ -7,7 +7,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from confide.inference.kernel.base import Info, Kernel, State, accept, choose
+from confide.inference.kernel.base import Info, Kernel, State, metropolis
 from confide.inference.proposal import Proposal
 from confide.inference.target.base import Target
 
@@ -26,7 +26,4 @@ class Marginal(Kernel):
         for_theta, for_accept = jax.random.split(key)
         theta, log_ratio = proposal.move(for_theta, target.prior, state.theta)
         new = self.init(for_theta, target, theta)
-        log_ratio = log_ratio + new.log_prior - state.log_prior + new.log_weight - state.log_weight
-        accepted = accept(jax.random.uniform(for_accept), log_ratio)
-        moved = choose(accepted, new, state)
-        return moved, Info(accepted, moved.log_weight, new.log_weight == -jnp.inf)
+        return metropolis(jax.random.uniform(for_accept), log_ratio, new, state)

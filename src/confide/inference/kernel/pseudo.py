@@ -8,7 +8,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from confide.inference.kernel.base import Info, Kernel, State, accept, choose, join, log_mean
+from confide.inference.kernel.base import Info, Kernel, State, join, log_mean, metropolis
 from confide.inference.proposal import Proposal
 from confide.inference.target.base import Target
 
@@ -32,7 +32,4 @@ class PseudoMarginal(Kernel):
         for_theta, for_copies, for_accept = jax.random.split(key, 3)
         theta, log_ratio = proposal.move(for_theta, target.prior, state.theta)
         new = self.init(for_copies, target, theta)
-        log_ratio = log_ratio + new.log_prior - state.log_prior + new.log_weight - state.log_weight
-        accepted = accept(jax.random.uniform(for_accept), log_ratio)
-        moved = choose(accepted, new, state)
-        return moved, Info(accepted, moved.log_weight, new.log_weight == -jnp.inf)
+        return metropolis(jax.random.uniform(for_accept), log_ratio, new, state)
