@@ -8,6 +8,7 @@ all, and a chain then measures only how long it ran.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import equinox as eqx
@@ -23,7 +24,7 @@ from confide.population import Population
 
 _REMEDY = 'give one proper numpyro distribution per parameter, such as {"variance": dist.InverseGamma(2.0, 2.0)}'
 #: draws by which the support of a prior is compared with the parameter space
-_PROBES = 256
+_PROBES = 2048
 
 
 class Prior(eqx.Module):
@@ -40,6 +41,8 @@ class Prior(eqx.Module):
     """
 
     parts: tuple[Any, ...]
+    #: draws of θ (2048, d), made once: where the prior's mass lies, and where chains may start
+    probes: Float[Array, "draws d"]
     names: tuple[str, ...] = eqx.field(static=True)
     sizes: tuple[int, ...] = eqx.field(static=True)
 
@@ -62,8 +65,10 @@ class Prior(eqx.Module):
         if missing := [name for name in population.names if name not in given]:
             raise InvalidArgument("prior", sorted(given), f"leaves out {', '.join(missing)}", _REMEDY)
         with jax.enable_x64(True):
-            parts = tuple(_checked(part, given[part.name]) for part in population.space)
-        return cls(parts, population.names, tuple(part.size for part in population.space))
+            checked = [_checked(part, given[part.name], key) for key, part in enumerate(population.space)]
+            probes = jnp.asarray(np.concatenate([probe.reshape(_PROBES, -1) for _, probe in checked], axis=-1))
+        sizes = tuple(part.size for part in population.space)
+        return cls(tuple(part for part, _ in checked), probes, population.names, sizes)
 
     @property
     def dimension(self) -> int:
@@ -143,8 +148,15 @@ class Prior(eqx.Module):
         return f"Prior({', '.join(f'{name} ~ {type(part).__name__}' for name, part in listed)})"
 
 
-def _checked(parameter: Any, given: object) -> Any:
-    """A proper distribution over one parameter, in double precision."""
+# run once, so that it is compiled in a hurry: a gamma sampler takes longer to compile than a posterior to compute
+@partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
+def _probe(part: Any, key: jax.Array) -> tuple[jax.Array, jax.Array]:
+    probes = part.sample(key, (_PROBES,))
+    return probes, part.log_prob(probes)
+
+
+def _checked(parameter: Any, given: object, key: int) -> tuple[Any, np.ndarray]:
+    """A proper distribution over one parameter, in double precision, and draws from it."""
     argument = f"prior[{parameter.name!r}]"
     if not isinstance(given, dist.Distribution):
         raise InvalidArgument(argument, given, "is not a numpyro distribution", _REMEDY)
@@ -155,8 +167,7 @@ def _checked(parameter: Any, given: object) -> Any:
         wanted = f"a vector of {parameter.size}" if parameter.vector else "one number"
         raise InvalidArgument(argument, type(given).__name__, f"is not a distribution over {wanted}", _REMEDY)
     exact = jax.tree.map(_double, given)
-    probes = np.asarray(exact.sample(jax.random.key(0), (_PROBES,)))
-    density = np.asarray(exact.log_prob(probes))
+    probes, density = (np.asarray(part) for part in _probe(exact, jax.random.key(key)))
     if not np.all(np.isfinite(probes)) or np.any(np.isnan(density)):
         problem = "has parameters outside their space"
         raise InvalidArgument(argument, type(given).__name__, problem, _REMEDY)
@@ -164,7 +175,7 @@ def _checked(parameter: Any, given: object) -> Any:
         problem = f"gives mass to values that are not {parameter.constraint}"
         remedy = "use a distribution on the parameter's own space; truncate it, or choose another"
         raise InvalidArgument(argument, type(given).__name__, problem, remedy)
-    return exact
+    return exact, probes
 
 
 def _double(leaf: Any) -> Any:

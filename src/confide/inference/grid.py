@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -16,16 +15,15 @@ from confide.inference import line, plane
 from confide.inference.careful import Careful
 from confide.inference.diagnostics import independent
 from confide.inference.problem import Problem
-from confide.likelihood.joint import Disjoint, Joint
-from confide.likelihood.pool import PoolRoute
+from confide.likelihood.joint import Joint
 from confide.posterior import Exact, Posterior
 from confide.prior import Prior
 
 Floats = NDArray[np.float64]
 
-#: points on the line, and windows in the pool, where the likelihood is an average over simulated windows
-_COSTLY_POINTS = 48
-_POOL = 2**12
+#: points on the line where the likelihood is an average over simulated windows, and what the moments of the posterior
+#: are then integrated to: the windows' own error is larger
+COSTLY = (48, 3e-3)
 #: how close to the end of a prior on an interval mass counts as piled up there, and how much of it
 _EDGE = 0.005
 _PILED = 0.05
@@ -82,23 +80,14 @@ def posterior(problem: Problem, joint: Joint, key: jax.Array, chains: int, draws
         raise IncompatibleError(
             f"method 'grid' serves one or two parameters, and {problem.population.name} has {k}; use method='nuts'"
         )
-    costly, joint = _smaller_pools(joint)
     careful = Careful(joint)
     evaluate = partial(log_density, careful, problem.values, problem.prior)
     low, high = line.reach(problem.prior)
     if k == 1:
-        points = _COSTLY_POINTS if costly else line.POINTS
-        found = line.integrate(lambda free: evaluate(free[:, None]), float(low[0]), float(high[0]), points)
+        care = COSTLY if joint.simulated else (line.POINTS, line.TOLERANCE)
+        found = line.integrate(lambda free: evaluate(free[:, None]), float(low[0]), float(high[0]), *care)
         return _on_line(problem, careful, found, key, (chains, draws))
     return _on_plane(problem, careful, plane.integrate(evaluate, low, high), key, (chains, draws))
-
-
-def _smaller_pools(joint: Joint) -> tuple[bool, Joint]:
-    """Whether a likelihood is an average over simulated windows, and the same with as many as a posterior needs."""
-    if not isinstance(joint, Disjoint) or not any(isinstance(route, PoolRoute) for route in joint.routes):
-        return False, joint
-    routes = tuple(replace(route, size=_POOL) if isinstance(route, PoolRoute) else route for route in joint.routes)
-    return True, replace(joint, routes=routes)
 
 
 def _on_line(problem: Problem, joint: Careful, found: line.Line, key: jax.Array, shape: tuple[int, int]) -> Posterior:

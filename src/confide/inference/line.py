@@ -26,11 +26,10 @@ LogDensity = Callable[[Floats], Floats]
 NEGLIGIBLE = 40.0
 POINTS = 128
 _MOST_POINTS = 2**14
-_PROBES = 2048
 _ROUNDS = 60
 #: by how many cells the line exceeds where the mass was seen
 _MARGIN = 2
-_TOLERANCE = 1e-6
+TOLERANCE = 1e-6
 #: the table from which draws are made
 _TABLE = 2**13
 
@@ -45,7 +44,7 @@ class Line(NamedTuple):
 def reach(prior: Prior) -> tuple[Floats, Floats]:
     """Where the prior's mass lies on each free coordinate, by simulation, widened by a quarter on either side."""
     with jax.enable_x64(True):
-        free = np.asarray(_probe(prior))
+        free = np.asarray(_free(prior))
     free = np.where(np.isfinite(free), free, np.nan)
     low, high = np.nanmin(free, axis=0), np.nanmax(free, axis=0)
     width = np.maximum(high - low, 1e-3)
@@ -53,8 +52,8 @@ def reach(prior: Prior) -> tuple[Floats, Floats]:
 
 
 @jax.jit
-def _probe(prior: Prior) -> jax.Array:
-    return prior.unconstrain(prior.sample(jax.random.key(0), (_PROBES,)))
+def _free(prior: Prior) -> jax.Array:
+    return prior.unconstrain(prior.probes)
 
 
 def cells(low: float, high: float, points: int) -> Floats:
@@ -101,7 +100,9 @@ def no_mass() -> InvalidArgument:
     )
 
 
-def integrate(log_density: LogDensity, low: float, high: float, points: int = POINTS) -> Line:
+def integrate(
+    log_density: LogDensity, low: float, high: float, points: int = POINTS, tolerance: float = TOLERANCE
+) -> Line:
     """A density on as many points as its first two moments need, checked against half of them."""
     low, high = locate(log_density, low, high, points)
     coarse: tuple[float, float] | None = None
@@ -112,11 +113,11 @@ def integrate(log_density: LogDensity, low: float, high: float, points: int = PO
         density = weight / (np.sum(weight) * (grid[1] - grid[0]))
         mean, spread = _moments(grid, weight)
         half = coarse if coarse is not None else _moments(grid[::2], weight[::2])
-        if abs(mean - half[0]) < _TOLERANCE * spread and abs(spread - half[1]) < _TOLERANCE * spread:
+        if abs(mean - half[0]) < tolerance * spread and abs(spread - half[1]) < tolerance * spread:
             return Line(grid, density)
         coarse, points = (mean, spread), points * 2
     raise AccuracyError(
-        f"{_MOST_POINTS} points do not resolve the posterior to {_TOLERANCE:g}; use method='nuts' or method='mh'"
+        f"{_MOST_POINTS} points do not resolve the posterior to {tolerance:g}; use method='nuts' or method='mh'"
     )
 
 
@@ -126,14 +127,19 @@ def _moments(grid: Floats, weight: Floats) -> tuple[float, float]:
     return mean, float(np.sqrt(share @ (grid - mean) ** 2))
 
 
+def carried(line: Line) -> slice:
+    """Where a density is positive, from the first place to the last."""
+    positive = line.density > 0
+    return slice(int(np.argmax(positive)), line.density.size - int(np.argmax(positive[::-1])))
+
+
 def distribution(line: Line) -> tuple[Floats, Floats, Floats]:
     """A fine table of free coordinates, the density and its integral, for quantiles and draws.
 
     The logarithm is interpolated by a cubic spline, which keeps the density positive.
     """
-    positive = line.density > 0
-    kept = slice(int(np.argmax(positive)), line.density.size - int(np.argmax(positive[::-1])))
-    if not np.all(positive[kept]):
+    kept = carried(line)
+    if not np.all(line.density[kept] > 0):
         fine, density = line.free, line.density
     else:
         free = line.free[kept]

@@ -12,7 +12,7 @@ import numpy as np
 from confide._progress import progress
 from confide.errors import InvalidArgument
 from confide.inference import adapt
-from confide.inference.kernel.base import Kernel, State, index_by_weight
+from confide.inference.kernel.base import Kernel, State
 from confide.inference.proposal import Proposal, Walk
 from confide.inference.target.base import Target
 from confide.prior import Prior
@@ -31,28 +31,11 @@ class Trace(NamedTuple):
     complete: bool
 
 
-@partial(jax.jit, static_argnames=("chains",))
-def _starts(kernel: Kernel, target: Target, key: jax.Array, chains: int) -> tuple[State, jax.Array]:
-    """For each chain a state at a draw from the prior, chosen by weight among several; and whether any has density."""
-
-    def one(key: jax.Array) -> tuple[State, jax.Array]:
-        for_theta, for_latent, for_index = jax.random.split(key, 3)
-        thetas = target.prior.sample(for_theta, (_TRIES,))
-        keys = jax.random.split(for_latent, _TRIES)
-        states = jax.lax.map(lambda pair: kernel.init(pair[0], target, pair[1]), (keys, thetas))
-        weight = jnp.where(jnp.isnan(states.log_weight), -jnp.inf, states.log_weight)
-        # flattened, so that chains start apart: this is a start, not a sample
-        flat = weight / jnp.maximum(1.0, 0.02 * _spread(weight))
-        index = index_by_weight(jax.random.uniform(for_index, (1,)), flat[:, None])[0]
-        return jax.tree.map(lambda leaf: leaf[index], states), jnp.any(weight > -jnp.inf)
-
-    return jax.vmap(one)(jax.random.split(key, chains))
-
-
-def _spread(weight: jax.Array) -> jax.Array:
-    finite = weight > -jnp.inf
-    low = jnp.min(jnp.where(finite, weight, jnp.inf))
-    return jnp.where(jnp.any(finite), jnp.max(weight) - low, 0.0)
+@jax.jit
+def _states(kernel: Kernel, target: Target, key: jax.Array, thetas: jax.Array) -> State:
+    """A state at each of several θ, one after the other: this is compiled for every model, and run for little."""
+    indices = jnp.arange(thetas.shape[0])
+    return jax.lax.map(lambda pair: kernel.init(jax.random.fold_in(key, pair[0]), target, pair[1]), (indices, thetas))
 
 
 @partial(jax.jit, static_argnames=("kernel_steps", "on"))
@@ -87,15 +70,31 @@ def _advance(
 
 def starts(kernel: Kernel, target: Target, key: jax.Array, chains: int) -> State:
     """States of positive density, or an error that says there is none."""
-    states, alive = _starts(kernel, target, key, chains)
-    if not bool(np.all(np.asarray(alive))):
+    # a start need not be a sample: draws made once serve, and the host's generator chooses among them
+    generator = np.random.default_rng(np.asarray(jax.random.key_data(key)))
+    probes = np.asarray(target.prior.probes)
+    states = _states(kernel, target, key, jnp.asarray(probes[generator.integers(len(probes), size=chains * _TRIES)]))
+    weight = np.nan_to_num(np.asarray(states.log_weight), nan=-np.inf, posinf=np.inf, neginf=-np.inf)
+    each = [_choose(generator, part) for part in weight.reshape(chains, _TRIES)]
+    if None in each:
         raise InvalidArgument(
             "releases",
             "the published value",
             f"has density zero at all of {_TRIES} draws from the prior",
             "check the value, the channel and the prior; they do not fit each other",
         )
-    return states
+    chosen = np.arange(chains) * _TRIES + np.asarray(each)
+    return jax.tree.map(lambda leaf: leaf[chosen], states)
+
+
+def _choose(generator: np.random.Generator, log_weight: np.ndarray) -> int | None:
+    """One by its weight, flattened so that chains start apart; None if all are zero."""
+    finite = log_weight > -np.inf
+    if not np.any(finite):
+        return None
+    spread = np.ptp(log_weight[finite])
+    weight = np.exp((log_weight - log_weight.max()) / max(1.0, 0.02 * spread))
+    return int(generator.choice(log_weight.size, p=weight / weight.sum()))
 
 
 def run(

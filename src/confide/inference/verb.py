@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
-
-import jax
-import jax.numpy as jnp
 
 from confide._precision import float64
 from confide._random import as_key
 from confide.errors import IncompatibleError, InvalidArgument
 from confide.inference import grid, latent, nuts
 from confide.inference.problem import Problem, read
-from confide.likelihood.joint import Joint, joint_route
+from confide.likelihood.joint import Disjoint, Joint, joint_route
+from confide.likelihood.pool import PoolRoute
 from confide.population import Population
 from confide.posterior import Posterior
 from confide.published import Release
 
+#: windows in the pool of a posterior
+_POOL = 2**12
 METHODS = ("grid", "nuts", "mh", *latent.KERNELS)
 
 
@@ -87,9 +88,18 @@ def _joint(problem: Problem, route: str, method: str) -> Joint | None:
         raise
     if method == "auto" and route == "auto" and joint.name == "normal" and not _normal_is_all(problem):
         return None
+    joint = _smaller_pools(joint)
     # a value that the channel cannot publish is found here, before any work
-    joint.log_likelihood(jnp.asarray(problem.prior.sample(jax.random.key(0), (2,))), problem.values)
+    joint.check(problem.values)
     return joint
+
+
+def _smaller_pools(joint: Joint) -> Joint:
+    """The same with as many simulated windows as a posterior needs, which is fewer than an information does."""
+    if not isinstance(joint, Disjoint) or not joint.simulated:
+        return joint
+    routes = tuple(replace(route, size=_POOL) if isinstance(route, PoolRoute) else route for route in joint.routes)
+    return replace(joint, routes=routes)
 
 
 def _normal_is_all(problem: Problem) -> bool:

@@ -48,6 +48,12 @@ class Joint(ABC):
     #: how it is computed and how large its error is, for people
     name: str
     error: str
+    #: whether a route in it averages over simulated records
+    simulated: bool = False
+
+    @abstractmethod
+    def check(self, values: Sequence[Any]) -> tuple[Any, ...]:
+        """One published value per release, each of its channel's shape and possible there; an error otherwise."""
 
     @abstractmethod
     def log_prob(self, theta: jax.Array, values: Sequence[Any]) -> jax.Array:
@@ -91,8 +97,7 @@ def joint_route(models: Sequence[Model], route: str = "auto", same_records: bool
     return SameRecords(models)
 
 
-def check_values(models: Sequence[Model], routes: Sequence[Route], values: Sequence[Any]) -> tuple[Any, ...]:
-    """One published value per release, each of its channel's shape and possible there."""
+def _checked(models: Sequence[Model], routes: Sequence[Route], values: Sequence[Any]) -> tuple[Any, ...]:
     if len(values) != len(models):
         raise InvalidArgument("values", values, f"are not {len(models)}", "give one published value per release")
     for model, route, value in zip(models, routes, values, strict=True):
@@ -123,6 +128,15 @@ class Disjoint(Joint):
         """The errors of these routes."""
         return "; ".join(dict.fromkeys(route.error for route in self.routes))
 
+    @property
+    def simulated(self) -> bool:  # type: ignore[override]
+        """Whether one of them is Monte Carlo."""
+        return any(route.simulated for route in self.routes)
+
+    def check(self, values: Sequence[Any]) -> tuple[Any, ...]:
+        """By each release's own route."""
+        return _checked(self.models, self.routes, values)
+
     def log_prob(self, theta: jax.Array, values: Sequence[Any]) -> jax.Array:
         """Σ log p(y_i | θ)."""
         parts = zip(self.models, self.routes, values, strict=True)
@@ -130,7 +144,7 @@ class Disjoint(Joint):
 
     def log_likelihood(self, thetas: Any, values: Sequence[Any]) -> jax.Array:
         """Σ log p(y_i | θ) at all θ."""
-        parts = zip(self.models, self.routes, check_values(self.models, self.routes, values), strict=True)
+        parts = zip(self.models, self.routes, self.check(values), strict=True)
         found = [route.log_likelihood(model, np.asarray(thetas), value[None]) for model, route, value in parts]
         return jnp.sum(jnp.stack([jnp.asarray(part)[:, 0] for part in found]), axis=0)
 
@@ -160,6 +174,10 @@ class SameRecords(Joint):
         ]
         return Mean(clipped, (low, high))
 
+    def check(self, values: Sequence[Any]) -> tuple[Any, ...]:
+        """By the normal route of each release."""
+        return _checked(self.models, [choose_route(model, self.name) for model in self.models], values)
+
     def log_prob(self, theta: jax.Array, values: Sequence[Any]) -> jax.Array:
         """The joint normal density, with nodes that move with θ."""
         mean, covariance = moments(*moving_law(self.models[0].population, self.statistic, theta))
@@ -167,8 +185,7 @@ class SameRecords(Joint):
 
     def log_likelihood(self, thetas: Any, values: Sequence[Any]) -> jax.Array:
         """All θ at once."""
-        routes = [choose_route(model, self.name) for model in self.models]
-        value = _joined(check_values(self.models, routes, values))
+        value = _joined(self.check(values))
         law = law_for(self.models[0].population, self.statistic, thetas)
         return _each(law, self.noises, float(self.models[0].channel.n), jnp.asarray(thetas), value)
 

@@ -52,6 +52,7 @@ class PoolRoute(Route):
 
     name = "pool"
     error = "Monte Carlo, known (log_prob_with_error)"
+    simulated = True
 
     def refuses(self, model: Model) -> str | None:
         """What is not an order statistic, cannot be read, or has neither a pathwise derivative nor a score."""
@@ -99,7 +100,8 @@ class PoolRoute(Route):
     def log_likelihood(self, model: Model, thetas: Any, values: Any) -> jax.Array:
         """All θ (M, d) against all values (Y,): the windows are made once per θ."""
         pool, prepared, y = self.pool(model), window_model(model), jnp.asarray(values)
-        found = jnp.stack([_log_density(prepared, theta, pool, y) for theta in jnp.asarray(thetas)])
+        # NumPy stacks them without a program of its own for every number of θ
+        found = np.stack([_log_density(prepared, theta, pool, y) for theta in np.asarray(thetas)])
         return require_finite(model, thetas, values, found)
 
     def information(self, model: Model, thetas: Any) -> NoReturn:

@@ -35,6 +35,8 @@ class Route(ABC):
     name: ClassVar[str]
     #: how large its error is, for people
     error: ClassVar[str]
+    #: whether it averages over simulated records: then log p may jump as θ moves, by less than its Monte Carlo error
+    simulated: ClassVar[bool] = False
 
     @abstractmethod
     def refuses(self, model: Model) -> str | None:

@@ -3,6 +3,8 @@
 A chain asks for the likelihood at tens of thousands of θ, one at a time, where a route is made to compute many θ
 together. The log-likelihood is smooth on the free coordinate, so a cubic spline through it is right to 1e-9, which is
 checked between its knots; beyond the table the posterior is below e^{−40} of its largest value, and is taken as zero.
+An average over simulated windows may jump, where a window passes y: there the table has as many knots as the moments of
+the posterior need, and jumps smaller than the average's own error are smoothed.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from scipy.interpolate import CubicSpline
 from confide.errors import AccuracyError
 from confide.inference import line
 from confide.inference.careful import Careful
-from confide.inference.grid import constrained, log_density
+from confide.inference.grid import COSTLY, constrained, log_density, prior_part
 from confide.inference.target.base import Latent, Target
 from confide.likelihood.joint import Joint
 from confide.prior import Prior
@@ -25,6 +27,13 @@ from confide.prior import Prior
 _KNOTS = 512
 _MOST_KNOTS = 2**13
 _TOLERANCE = 1e-8
+
+
+def log_likelihood_on(line_: line.Line, prior: Prior) -> tuple[np.ndarray, np.ndarray]:
+    """The free coordinates of a posterior on a line, and log p(y | θ) there up to a constant."""
+    kept = line.carried(line_)
+    free, density = line_.free[kept], line_.density[kept]
+    return free, np.log(density) - np.asarray(prior_part(prior, jnp.asarray(free[:, None]))[1])
 
 
 class TabulatedTarget(Target):
@@ -44,8 +53,10 @@ class TabulatedTarget(Target):
         def posterior(free: np.ndarray) -> np.ndarray:
             return log_density(careful, values, prior, free[:, None])
 
-        ends = line.reach(prior)
-        low, high = line.locate(posterior, float(ends[0][0]), float(ends[1][0]), line.POINTS)
+        first, last = (float(end[0]) for end in line.reach(prior))
+        if joint.simulated:
+            return cls._through(prior, *log_likelihood_on(line.integrate(posterior, first, last, *COSTLY), prior))
+        low, high = line.locate(posterior, first, last, line.POINTS)
         knots = _KNOTS
         while knots <= _MOST_KNOTS:
             free = np.linspace(low, high, 2 * knots - 1)
@@ -54,10 +65,14 @@ class TabulatedTarget(Target):
                 break
             spline = CubicSpline(free[::2], found[::2])
             if np.max(np.abs(spline(free[1::2]) - found[1::2])) < _TOLERANCE * max(1.0, float(np.ptp(found))):
-                step = free[2] - free[0]
-                return cls(prior, jnp.asarray(low), jnp.asarray(step), jnp.asarray(spline.c))
+                return cls._through(prior, free[::2], found[::2])
             knots *= 2
         raise AccuracyError("the log-likelihood is not smooth enough to be tabulated; use method='grid' or 'mhaar'")
+
+    @classmethod
+    def _through(cls, prior: Prior, free: np.ndarray, log_p: np.ndarray) -> TabulatedTarget:
+        step, spline = free[1] - free[0], CubicSpline(free, log_p)
+        return cls(prior, jnp.asarray(free[0]), jnp.asarray(step), jnp.asarray(spline.c))
 
     def draw(self, key: jax.Array, theta: jax.Array, other: jax.Array, current: Latent, count: int) -> Latent:
         """Nothing, so many times."""

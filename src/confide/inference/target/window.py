@@ -16,7 +16,8 @@ is uniform.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -97,15 +98,20 @@ class WindowTarget(Target):
         free = cls(prior, model, value, None)
         if not anchored or not _can_anchor(model):
             return free
-        spread, noise = _scales(free, jax.random.key(0))
-        if not float(noise) < 20.0 * float(spread):
+        spread, noise = _scales(free)
+        if not noise < 20.0 * spread:
             return free
         law, (low, high) = window_model(model).values, model.channel.statistic.ranges[0]
         assert isinstance(law, TransformedLaw)
         ends = np.asarray([low, high])
         atoms = np.asarray([_ATOM if np.any(np.asarray(law.atoms) == end) else 0.0 for end in ends])
         centre = jnp.clip(value, low, high)
-        return cls(prior, model, value, Anchor(centre, noise, jnp.asarray(low), jnp.asarray(high), jnp.asarray(atoms)))
+        return cls(
+            prior,
+            model,
+            value,
+            Anchor(centre, jnp.asarray(noise), jnp.asarray(low), jnp.asarray(high), jnp.asarray(atoms)),
+        )
 
     @property
     def ranks(self) -> Ranks:
@@ -204,20 +210,27 @@ def _can_anchor(model: Model) -> bool:
     return bool(np.all(np.sort(ends[:, 0])[1:] <= reached[:-1]))
 
 
-@jax.jit
-def _scales(target: WindowTarget, key: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """The sampling spread of the middle at fixed θ and the size of the noise, where windows lie near the value."""
-    for_theta, for_window, for_noise = jax.random.split(key, 3)
-    thetas = target.prior.sample(for_theta, (_PROBES,))
-    cap = target.model.channel.law.window
-    middles, above, below = target.noise(for_window, 2 * _PROBES)
-    zeta = outward(middles, above, below, target.ranks).reshape(_PROBES, 2, -1)
-    both = jax.lax.map(lambda pair: quantiles.window(target.model, pair[0], pair[1]), (zeta, thetas))
-    windows, again = both[:, 0], both[:, 1]
-    middle = windows[:, cap]
-    nearest = jnp.argsort(jnp.abs(middle - target.value))[:_NEAREST]
-    published = target.model.channel.law.sample(for_noise, windows[nearest])
-    noise = jnp.median(jnp.abs(published - middle[nearest]))
-    spread = jnp.median(jnp.abs(middle[nearest] - again[nearest, cap]))
+@partial(jax.jit, static_argnums=0)
+def _windows(model: Model, ranks: Ranks, noise: tuple[Any, ...], thetas: jax.Array) -> jax.Array:
+    zeta = outward(*noise, ranks).reshape(_PROBES, 2, -1)
+    return jax.lax.map(lambda pair: quantiles.window(model, pair[0], pair[1]), (zeta, thetas))
+
+
+def _scales(target: WindowTarget) -> tuple[float, float]:
+    """The sampling spread of the middle at fixed θ and the size of the noise, where windows lie near the value.
+
+    The host's generator serves for this rough look, as nothing of it enters a draw.
+    """
+    generator, ranks = np.random.default_rng(0), target.ranks
+    cap, count = target.model.channel.law.window, 2 * _PROBES
+    middle = np.log(generator.gamma(ranks.rank, size=count)) - np.log(
+        generator.gamma(ranks.n - ranks.rank + 1, size=count)
+    )
+    sides = generator.exponential(size=(2, count, cap))
+    both = np.asarray(_windows(target.model, ranks, (middle, *sides), target.prior.probes[:_PROBES]))
+    middles, again = both[:, 0, cap], both[:, 1, cap]
+    nearest = np.argsort(np.abs(middles - float(target.value)))[:_NEAREST]
+    published = np.asarray(target.model.channel.law.sample(jax.random.key(0), jnp.asarray(both[nearest, 0])))
+    noise, spread = (float(np.median(np.abs(x - middles[nearest]))) for x in (published, again[nearest]))
     low, high = target.model.channel.statistic.ranges[0]
-    return spread, jnp.maximum(noise, 1e-9 * (high - low))
+    return spread, max(noise, 1e-9 * (high - low))
