@@ -8,6 +8,7 @@ from scipy import integrate, stats
 
 import confide as cf
 from confide.inference import run as runner
+from confide.inference import start
 from confide.inference.many import many_posteriors
 
 VARIANCE = cf.populations.normal_variance()
@@ -268,9 +269,9 @@ def test_new_data_of_the_same_shape_is_not_traced_again():
         return cf.infer(VARIANCE, cf.Release(ABS, value), PRIOR, method="mhaar", chains=2, draws=100, warmup=100)
 
     run(1.0)
-    traced = runner._advance._cache_size(), runner._states._cache_size()
+    traced = runner._advance._cache_size(), start.states_at._cache_size()
     run(1.3)
-    assert (runner._advance._cache_size(), runner._states._cache_size()) == traced
+    assert (runner._advance._cache_size(), start.states_at._cache_size()) == traced
 
 
 def test_an_interrupted_run_returns_what_is_there(monkeypatch):

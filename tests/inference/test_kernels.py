@@ -146,8 +146,8 @@ class OldWeights(Averaged):
         def wrong(uniform, weights):
             return right(uniform, captured["here"])
 
-        def weights_at(target, thetas, latents):
-            both = base.weights_at(target, thetas, latents)
+        def weights_at(target, thetas, latents, known):
+            both = base.weights_at(target, thetas, latents, known)
             captured["here"] = both[0]
             return both
 

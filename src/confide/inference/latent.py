@@ -17,6 +17,7 @@ from confide.inference.kernel import Averaged, Correlated, Gibbs, Kernel, Margin
 from confide.inference.problem import Problem
 from confide.inference.proposal import Walk, check_walk
 from confide.inference.run import Trace, run
+from confide.inference.start import states_at, tries
 from confide.inference.target import (
     ConditionalTarget,
     EachTarget,
@@ -196,11 +197,8 @@ def _estimate_variance(kernel: Kernel, target: Target, key: jax.Array, trace: Tr
         return None
     flat = trace.theta.reshape(-1, trace.theta.shape[-1])
     theta = jnp.asarray(flat[np.argsort(flat[:, 0])[flat.shape[0] // 2]])
-    estimates = _repeat(kernel, target, jax.random.split(jax.random.fold_in(key, 2), 64), theta)
-    finite = np.asarray(estimates)[np.isfinite(np.asarray(estimates))]
+    # as many as the starts were, whose compiled program serves
+    thetas = jnp.broadcast_to(theta, (tries(trace.theta.shape[0]), theta.size))
+    estimates = np.asarray(states_at(kernel, target, jax.random.fold_in(key, 2), thetas).log_weight)
+    finite = estimates[np.isfinite(estimates)]
     return float(np.var(finite, ddof=1)) if finite.size > 1 else float("inf")
-
-
-@jax.jit
-def _repeat(kernel: Kernel, target: Target, keys: jax.Array, theta: jax.Array) -> jax.Array:
-    return jax.lax.map(lambda key: kernel.init(key, target, theta).log_weight, keys)

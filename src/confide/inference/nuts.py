@@ -11,7 +11,7 @@ from confide.inference.diagnostics import diagnose
 from confide.inference.kernel import Marginal
 from confide.inference.latent import marginal_target
 from confide.inference.problem import Problem
-from confide.inference.run import starts
+from confide.inference.start import starts
 from confide.likelihood.joint import Joint
 from confide.posterior import Posterior
 

@@ -10,15 +10,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from confide._progress import progress
-from confide.errors import InvalidArgument
 from confide.inference import adapt
 from confide.inference.kernel.base import Kernel, State
 from confide.inference.proposal import Proposal, Walk
+from confide.inference.start import starts
 from confide.inference.target.base import Target
 from confide.prior import Prior
-
-#: prior draws tried for a start of positive density, per chain
-_TRIES = 64
 
 
 class Trace(NamedTuple):
@@ -29,13 +26,6 @@ class Trace(NamedTuple):
     log_weight: np.ndarray
     empty: np.ndarray
     complete: bool
-
-
-@jax.jit
-def _states(kernel: Kernel, target: Target, key: jax.Array, thetas: jax.Array) -> State:
-    """A state at each of several θ, one after the other: this is compiled for every model, and run for little."""
-    indices = jnp.arange(thetas.shape[0])
-    return jax.lax.map(lambda pair: kernel.init(jax.random.fold_in(key, pair[0]), target, pair[1]), (indices, thetas))
 
 
 @partial(jax.jit, static_argnames=("kernel_steps", "on"))
@@ -66,35 +56,6 @@ def _advance(
     reported: tuple[jax.Array, ...]
     (states, tuning), reported = jax.lax.scan(body, (states, tuning), jnp.arange(kernel_steps))
     return states, tuning, jax.tree.map(lambda leaf: jnp.moveaxis(leaf, 0, 1), reported)
-
-
-def starts(kernel: Kernel, target: Target, key: jax.Array, chains: int) -> State:
-    """States of positive density, or an error that says there is none."""
-    # a start need not be a sample: draws made once serve, and the host's generator chooses among them
-    generator = np.random.default_rng(np.asarray(jax.random.key_data(key)))
-    probes = np.asarray(target.prior.probes)
-    states = _states(kernel, target, key, jnp.asarray(probes[generator.integers(len(probes), size=chains * _TRIES)]))
-    weight = np.nan_to_num(np.asarray(states.log_weight), nan=-np.inf, posinf=np.inf, neginf=-np.inf)
-    each = [_choose(generator, part) for part in weight.reshape(chains, _TRIES)]
-    if None in each:
-        raise InvalidArgument(
-            "releases",
-            "the published value",
-            f"has density zero at all of {_TRIES} draws from the prior",
-            "check the value, the channel and the prior; they do not fit each other",
-        )
-    chosen = np.arange(chains) * _TRIES + np.asarray(each)
-    return jax.tree.map(lambda leaf: leaf[chosen], states)
-
-
-def _choose(generator: np.random.Generator, log_weight: np.ndarray) -> int | None:
-    """One by its weight, flattened so that chains start apart; None if all are zero."""
-    finite = log_weight > -np.inf
-    if not np.any(finite):
-        return None
-    spread = np.ptp(log_weight[finite])
-    weight = np.exp((log_weight - log_weight.max()) / max(1.0, 0.02 * spread))
-    return int(generator.choice(log_weight.size, p=weight / weight.sum()))
 
 
 def run(

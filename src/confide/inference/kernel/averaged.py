@@ -49,7 +49,7 @@ class Averaged(Kernel):
         theta, log_ratio = proposal.move(for_theta, target.prior, state.theta)
         copies = target.draw(for_copies, state.theta, theta, state.latent, self.copies - 1)
         latents = join(state.latent, copies)
-        here, there = weights_at(target, (state.theta, theta), latents)
+        here, there = weights_at(target, (state.theta, theta), latents, state.log_weight)
         uniforms = jax.random.uniform(for_choice, (1 + here.shape[1],))
         log_prior = target.prior.log_prob(theta)
         average = jnp.sum(logsumexp(there, axis=0) - logsumexp(here, axis=0))

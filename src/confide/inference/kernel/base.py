@@ -82,7 +82,7 @@ def join(first: Latent, rest: Latent) -> Latent:
 
 
 #: copies among which a chain's first latent is chosen
-_STARTS = 32
+_STARTS = 16
 
 
 def start_latent(key: jax.Array, target: Target, theta: jax.Array) -> tuple[Latent, jax.Array]:
@@ -103,6 +103,18 @@ def with_latent(key: jax.Array, target: Target, theta: jax.Array, latent: Latent
     return State(theta, target.prior.log_prob(theta), latent, weight)
 
 
-def weights_at(target: Target, thetas: tuple[jax.Array, jax.Array], latents: Latent) -> jax.Array:
-    """The log weights of copies at both of a pair, with respect to its own reference: (2, copies, blocks)."""
-    return jax.vmap(lambda theta: target.log_weight(theta, latents, *thetas))(jnp.stack(thetas))
+def weights_at(
+    target: Target, thetas: tuple[jax.Array, jax.Array], latents: Latent, known: jax.Array | None
+) -> jax.Array:
+    """The log weights of copies at both of a pair, with respect to its own reference: (2, copies, blocks).
+
+    `known` is the weight of the first copy at the first θ, where a state carries it; it saves one of 2N.
+    """
+    if known is None or not target.fixed_reference:
+        return jax.vmap(lambda theta: target.log_weight(theta, latents, *thetas))(jnp.stack(thetas))
+    count = jax.tree.leaves(latents)[0].shape[0]
+    index = jnp.asarray([*range(1, count), *range(count)])
+    each = jax.tree.map(lambda leaf: leaf[index, None], latents)
+    where = jnp.stack(thetas)[jnp.asarray([0] * (count - 1) + [1] * count)]
+    found = jax.vmap(lambda theta, one: target.log_weight(theta, one, *thetas)[0])(where, each)
+    return jnp.concatenate([jnp.reshape(known, (1, 1)), found]).reshape(2, count, 1)

@@ -30,7 +30,7 @@ class Gibbs(Kernel):
         latent = target.pick(both, index)
         one = jax.tree.map(lambda leaf: leaf[None], latent)
         theta, log_ratio = proposal.move(for_theta, target.prior, here)
-        old, new = jnp.sum(weights_at(target, (here, theta), one), axis=(1, 2))
+        old, new = jnp.sum(weights_at(target, (here, theta), one, None), axis=(1, 2))
         log_prior = target.prior.log_prob(theta)
         accepted = accept(uniforms[0], log_ratio + log_prior - state.log_prior + new - old)
         now, prior = choose(accepted, (theta, log_prior), (here, state.log_prior))

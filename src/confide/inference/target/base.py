@@ -12,7 +12,7 @@ sums over copies inside a block and products across blocks, the same kernels are
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -27,6 +27,8 @@ class Target(eqx.Module):
     """What a kernel sees. θ is (d,); a latent is a pytree of arrays, with copies on a leading axis."""
 
     prior: eqx.AbstractVar[Prior]
+    #: whether the latent is one block whose reference is the same for every pair: a state's weight then stays known
+    fixed_reference: ClassVar[bool] = False
 
     @abstractmethod
     def draw(self, key: jax.Array, theta: jax.Array, other: jax.Array, current: Latent, count: int) -> Latent:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
@@ -89,6 +89,8 @@ class WindowTarget(Target):
     value: jax.Array
     anchor: Anchor | None
 
+    fixed_reference: ClassVar[bool] = True
+
     @classmethod
     def of(cls, prior: Prior, model: Model, value: jax.Array, anchored: bool) -> WindowTarget:
         """Anchored where that is possible and of use: where the noise is not large against the sampling spread."""
@@ -123,17 +125,17 @@ class WindowTarget(Target):
     def noise(self, key: jax.Array, count: int) -> Latent:
         """Uniform numbers for the middle and exponentials for either side, θ-free; or the middle's logit itself."""
         cap = self.model.channel.law.window
-        for_middle, for_sides = jax.random.split(key)
-        sides = jax.random.exponential(for_sides, (2, count, cap), dtype=jnp.float64)
         if self.anchor is None:
-            one, two = jax.random.split(for_middle)
+            one, two, key = jax.random.split(key, 3)
             ranks = self.ranks
             middle = jax.random.loggamma(one, ranks.rank, (count,), dtype=jnp.float64) - jax.random.loggamma(
                 two, ranks.n - ranks.rank + 1.0, (count,), dtype=jnp.float64
             )
-            return middle, sides[0], sides[1]
-        uniforms = jax.random.uniform(for_middle, (count, 3), dtype=jnp.float64)
-        return (self.anchor.value(uniforms[:, :2]), uniforms[:, 2]), sides[0], sides[1]
+            return middle, *_exponentials(jax.random.uniform(key, (2, count, cap), dtype=jnp.float64))
+        # one call for all: each costs time to compile
+        uniforms = jax.random.uniform(key, (count, 3 + 2 * cap), dtype=jnp.float64)
+        sides = _exponentials(jnp.moveaxis(uniforms[:, 3:].reshape(count, 2, cap), 1, 0))
+        return (self.anchor.value(uniforms[:, :2]), uniforms[:, 2]), *sides
 
     def draw(self, key: jax.Array, theta: jax.Array, other: jax.Array, current: Latent, count: int) -> Latent:
         """A window anew."""
@@ -150,11 +152,11 @@ class WindowTarget(Target):
         value, inside = middle
         levels, log_order = self._order_density(theta, value, inside)
         zeta = outward(levels.logit(), above, below, self.ranks)
-        window = quantiles.window(self.model, zeta, theta).at[:, above.shape[-1]].set(value)
-        # rounding must not put a neighbour on the wrong side of the middle
-        cap = above.shape[-1]
-        order = jnp.arange(window.shape[-1])
-        window = jnp.where(order < cap, jnp.minimum(window, value[:, None]), jnp.maximum(window, value[:, None]))
+        window, cap = quantiles.window(self.model, zeta, theta), above.shape[-1]
+        # the middle itself, and on either side of it what rounding must not put on the other
+        order, middle = jnp.arange(window.shape[-1]), value[:, None]
+        sides = jnp.where(order < cap, jnp.minimum(window, middle), jnp.maximum(window, middle))
+        window = jnp.where(order == cap, middle, sides)
         log_prob = self.model.channel.law.log_prob(self.value, window)
         usable = log_order > -jnp.inf
         return (jnp.where(usable, log_prob, 0.0) + log_order - self.anchor.log_density(value))[:, None]
@@ -181,6 +183,11 @@ class WindowTarget(Target):
         safe = [jnp.where(possible, part, 0.5) for part in (below, above, rate)]
         log_p = (ranks.rank - 1) * jnp.log(safe[0]) + (ranks.n - ranks.rank) * jnp.log(safe[1]) + jnp.log(safe[2])
         return Tails(safe[0], safe[1]), jnp.where(possible, log_p + constant, -jnp.inf)
+
+
+def _exponentials(uniforms: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """−log(1 − u) for either side: 1 − u is exact, and a plain logarithm compiles faster than log1p."""
+    return -jnp.log(1.0 - uniforms[0]), -jnp.log(1.0 - uniforms[1])
 
 
 def why_no_window(model: Model) -> str | None:
@@ -212,7 +219,8 @@ def _can_anchor(model: Model) -> bool:
 
 @partial(jax.jit, static_argnums=0)
 def _windows(model: Model, ranks: Ranks, noise: tuple[Any, ...], thetas: jax.Array) -> jax.Array:
-    zeta = outward(*noise, ranks).reshape(_PROBES, 2, -1)
+    middle, above, below = noise
+    zeta = outward(middle, above, below, ranks).reshape(_PROBES, 2, -1)
     return jax.lax.map(lambda pair: quantiles.window(model, pair[0], pair[1]), (zeta, thetas))
 
 

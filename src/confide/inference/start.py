@@ -1,0 +1,95 @@
+"""Where chains start: near the mass of the posterior, and apart.
+
+A chain that starts far out stays there: the walk is adapted to where the others are, and is too short to come back.
+So θ are drawn from the prior and weighed; while few of them carry weight, the heaviest have offspring around them,
+which are weighed in turn. The starts are chosen among the last generation by a power of their weight, which leaves
+them wider spread than the posterior. A start need not be a sample, so that the host's generator serves.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import NDArray
+
+from confide.errors import InvalidArgument
+from confide.inference.kernel.base import Kernel, State
+from confide.inference.target.base import Target
+from confide.prior import Prior
+
+Floats = NDArray[np.float64]
+
+#: θ weighed in a generation, if there are not more chains
+_TRIES = 256
+_GENERATIONS = 24
+#: log density below the largest at which a θ still carries weight; the share of a generation that must
+_CARRIES = 8.0
+_ENOUGH = 0.25
+_FEWEST_PARENTS = 16
+#: the power of the weight by which starts are chosen
+_FLATTENED = 0.25
+
+
+def tries(chains: int) -> int:
+    """How many θ are weighed together for so many chains."""
+    return max(_TRIES, chains)
+
+
+# run for little, so that it is compiled in a hurry
+@partial(jax.jit, compiler_options={"xla_backend_optimization_level": 1})
+def states_at(kernel: Kernel, target: Target, key: jax.Array, thetas: jax.Array) -> State:
+    """A state at each of several θ, one after the other."""
+    indices = jnp.arange(thetas.shape[0])
+    return jax.lax.map(lambda pair: kernel.init(jax.random.fold_in(key, pair[0]), target, pair[1]), (indices, thetas))
+
+
+@jax.jit
+def _constrained(prior: Prior, free: jax.Array) -> tuple[jax.Array, jax.Array]:
+    return prior.constrain(free), prior.log_prob_free(free)
+
+
+@jax.jit
+def _free(prior: Prior) -> jax.Array:
+    return prior.unconstrain(prior.probes)
+
+
+def starts(kernel: Kernel, target: Target, key: jax.Array, chains: int) -> State:
+    """States of positive density, or an error that says there is none."""
+    generator = np.random.default_rng(np.asarray(jax.random.key_data(key)))
+    probes, count = np.asarray(_free(target.prior)), tries(chains)
+    free = probes[generator.integers(len(probes), size=count)]
+    for generation in range(_GENERATIONS):
+        theta, log_prior = _constrained(target.prior, jnp.asarray(free))
+        states = states_at(kernel, target, jax.random.fold_in(key, generation), theta)
+        density = np.asarray(states.log_weight) + np.asarray(log_prior)
+        usable = np.flatnonzero(density > -np.inf)  # not NaN either
+        if not usable.size:
+            raise InvalidArgument(
+                "releases",
+                "the published value",
+                f"has density zero at all of {count} draws from the prior",
+                "check the value, the channel and the prior; they do not fit each other",
+            )
+        carries = usable[density[usable] > density[usable].max() - _CARRIES]
+        if carries.size >= _ENOUGH * count:
+            break
+        heaviest = usable[np.argsort(-density[usable])]
+        free = _offspring(generator, free[heaviest[: max(_FEWEST_PARENTS, carries.size)]], count)
+    chosen = _choose(generator, density[carries], chains)
+    return jax.tree.map(lambda leaf: leaf[carries[chosen]], states)
+
+
+def _offspring(generator: np.random.Generator, parents: Floats, count: int) -> Floats:
+    """Around parents, heaviest first: the parents themselves, and others within half their spread."""
+    spread = 0.5 * np.std(parents, axis=0) + 1e-9 * np.abs(parents[0])
+    around = parents[generator.integers(len(parents), size=count - len(parents))]
+    return np.concatenate([parents, around + spread * generator.normal(size=around.shape)])
+
+
+def _choose(generator: np.random.Generator, density: Floats, count: int) -> NDArray[np.intp]:
+    """So many by their flattened weights, different ones where there are enough."""
+    weight = np.exp(_FLATTENED * (density - density.max()))
+    return generator.choice(density.size, size=count, replace=density.size < count, p=weight / weight.sum())
