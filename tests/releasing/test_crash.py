@@ -97,26 +97,35 @@ def test_killed_processes_leave_both_or_neither(tmp_path):
     assert kill_many(str(tmp_path / "budget.db"), tmp_path, 5)[0] > 0
 
 
-def test_killed_processes_leave_both_or_neither_on_postgres(tmp_path, postgres):
+def empty(url):
+    """Forget the ledger of a server."""
     import sqlalchemy as sa
 
-    with sa.create_engine(postgres.replace("postgresql", "postgresql+psycopg", 1)).begin() as connection:
+    with sa.create_engine(url.replace("postgresql", "postgresql+psycopg", 1)).begin() as connection:
         for table in ("chunks", "releases", "datasets", "ledger"):
             connection.exec_driver_sql(f"DROP TABLE IF EXISTS confide_{table} CASCADE")
+
+
+def test_killed_processes_leave_both_or_neither_on_postgres(tmp_path, postgres):
+    empty(postgres)
     assert kill_many(postgres, tmp_path, 3)[0] > 0
 
 
 @pytest.mark.slow
-def test_five_hundred_killed_processes(tmp_path, capsys):
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+def test_five_hundred_killed_processes(kind, tmp_path, postgres, capsys):
     """Ten ledgers of fifty kills each: the whole ledger is checked after every kill, which takes longer as it grows."""
     totals = [0, 0, 0]
     for index in range(10):
         folder = tmp_path / str(index)
         folder.mkdir()
-        totals = [a + b for a, b in zip(totals, kill_many(str(folder / "budget.db"), folder, 50), strict=True)]
+        if kind == "postgres":
+            empty(postgres)
+        place = postgres if kind == "postgres" else str(folder / "budget.db")
+        totals = [a + b for a, b in zip(totals, kill_many(place, folder, 50), strict=True)]
     with capsys.disabled():
         print(
-            f"\n500 processes killed, {totals[0]} releases stored; {totals[1]} kills fell between noise and commit, "
+            f"\n{kind}: 500 processes killed, {totals[0]} releases stored; {totals[1]} kills fell between noise and commit, "
             f"{totals[2]} between commit and return"
         )
     assert totals[0] > 100

@@ -27,6 +27,8 @@ COSTLY = (48, 3e-3)
 #: how close to the end of a prior on an interval mass counts as piled up there, and how much of it
 _EDGE = 0.005
 _PILED = 0.05
+#: a density that is rare, as a share of the largest; by how much rare places may raise the variance unsaid
+_RARE, _SPREAD = 1e-6, 1.05
 #: θ that differ by less than this share are one
 _SAME = 1e-9
 _SHAPE = 32
@@ -110,8 +112,21 @@ def _on_line(problem: Problem, joint: Careful, found: line.Line, key: jax.Array,
         exact = Exact({name: float(mean[0])}, {name: float(sd[0])}, table[:, 0], on_theta, cumulative)
     else:
         exact = Exact(prior.by_name(mean), prior.by_name(sd))
-    notes = [*_edges(prior, found), *joint.notes(prior.names, nodes, share)]
+    notes = [*_edges(prior, found), *_open_tails(nodes, share), *joint.notes(prior.names, nodes, share)]
     return Posterior(names, "grid", joint.name, independent(names, notes), prior, exact)
+
+
+def _open_tails(nodes: Floats, share: Floats) -> list[str]:
+    """Says so if the standard deviation comes from places of hardly any probability: it may then be infinite."""
+    core = share > _RARE * np.max(share)
+    mean, within = share @ nodes, share[core] / share[core].sum()
+    inner = within @ (nodes[core] - within @ nodes[core]) ** 2
+    if np.all(share @ (nodes - mean) ** 2 < _SPREAD * inner):
+        return []
+    return [
+        f"the standard deviation comes from far tails of probability {share[~core].sum():.1g}, which the prior leaves "
+        "open and the release does not rule out; it may be infinite: quote quantiles, or use a prior with lighter tails"
+    ]
 
 
 def _edges(prior: Prior, found: line.Line) -> list[str]:
