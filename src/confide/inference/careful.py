@@ -67,7 +67,7 @@ def log_likelihood(
 ) -> tuple[Floats, NDArray[np.bool_]]:
     """log p(y | θ) (M, Y), and at which θ the route gave up and the normal approximation was used."""
     law = model.channel.law
-    replaceable = route.name == "spectral" and isinstance(law, AdditiveLaw) and ROUTES["normal"].refuses(model) is None
+    replaceable = isinstance(law, AdditiveLaw) and has_normal(route, model)
     if model not in _SPIKY:
         try:
             return np.asarray(evaluate(route, model, thetas, values)), np.zeros(len(thetas), dtype=bool)
@@ -105,8 +105,33 @@ def _or_normal(
         return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
 
 
+def has_normal(route: Route, model: Model) -> bool:
+    """Whether the normal approximation of a mean can stand in for a route that works hard."""
+    return route.name == "spectral" and ROUTES["normal"].refuses(model) is None
+
+
+def roughly(route: Route, model: Model, thetas: Floats, values: Floats) -> Floats:
+    """log p(y | θ) (M, Y) by the normal approximation where that can stand in: to find where a posterior lies.
+
+    Far from there the published value is in the far tails, where an exact inversion is dear and says the same.
+    """
+    return _normal(model, thetas, values) if has_normal(route, model) else _plainly(route, model, thetas, values)
+
+
 def _plainly(route: Route, model: Model, thetas: Floats, values: Floats) -> Floats:
     return np.asarray(route.log_likelihood(model, thetas, values))
+
+
+class Rough:
+    """log p(y₁, y₂, … | θ) by `roughly`."""
+
+    def __init__(self, joint: Disjoint) -> None:
+        self.joint = joint
+
+    def log_likelihood(self, thetas: Floats, values: Sequence[Any]) -> Floats:
+        """At all θ (M, d)."""
+        parts = zip(self.joint.models, self.joint.routes, values, strict=True)
+        return np.sum([roughly(r, m, thetas, np.asarray(value)[None])[:, 0] for m, r, value in parts], axis=0)
 
 
 class Careful:
@@ -127,6 +152,13 @@ class Careful:
             if np.any(gave_up):
                 self._approximate.append(thetas[gave_up])
         return total
+
+    def rough(self) -> Rough | None:
+        """The same by the normal approximation; None where that is of no use."""
+        if not isinstance(self.joint, Disjoint):
+            return None
+        parts = list(zip(self.joint.models, self.joint.routes, strict=True))
+        return Rough(self.joint) if any(has_normal(route, model) for model, route in parts) else None
 
     def notes(self, names: Sequence[str], theta: Floats, share: Floats) -> list[str]:
         """What to say, given the posterior's share at each θ of its final grid."""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from confide.errors import IncompatibleError
 from confide.inference import line, plane
-from confide.inference.careful import Careful
+from confide.inference.careful import Careful, Rough
 from confide.inference.diagnostics import independent
 from confide.inference.problem import Problem
 from confide.likelihood.joint import Joint
@@ -50,7 +50,7 @@ def constrained(prior: Prior, free: Floats) -> Floats:
     return np.asarray(_constrain(prior, jnp.asarray(free)))
 
 
-def log_density(joint: Joint | Careful, values: Any, prior: Prior, free: Floats) -> Floats:
+def log_density(joint: Joint | Careful | Rough, values: Any, prior: Prior, free: Floats) -> Floats:
     """log p(θ, y) in free coordinates (M, k); −∞ where the prior has none, and there the likelihood is not asked."""
     theta, log_prior = (np.asarray(part) for part in prior_part(prior, jnp.asarray(free)))
     usable = np.isfinite(log_prior) & np.all(np.isfinite(theta), axis=-1)
@@ -59,6 +59,17 @@ def log_density(joint: Joint | Careful, values: Any, prior: Prior, free: Floats)
     asked, where = distinct(np.where(usable[:, None], theta, theta[np.argmax(usable)]))
     found = np.asarray(joint.log_likelihood(asked, values))[where]
     return np.where(usable, found + log_prior, -np.inf)
+
+
+def narrowed(careful: Careful, values: Any, prior: Prior, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+    """The ends of a line, brought nearer by the normal approximation where there is one."""
+    rough = careful.rough()
+    if rough is None:
+        return low, high
+    ends = line.locate_roughly(
+        lambda free: log_density(rough, values, prior, free[:, None]), float(low[0]), float(high[0]), line.POINTS
+    )
+    return np.asarray(ends[:1]), np.asarray(ends[1:])
 
 
 def distinct(theta: Floats) -> tuple[Floats, NDArray[np.intp]]:
@@ -86,6 +97,7 @@ def posterior(problem: Problem, joint: Joint, key: jax.Array, chains: int, draws
     evaluate = partial(log_density, careful, problem.values, problem.prior)
     low, high = line.reach(problem.prior)
     if k == 1:
+        low, high = narrowed(careful, problem.values, problem.prior, low, high)
         care = COSTLY if joint.simulated else (line.POINTS, line.TOLERANCE)
         found = line.integrate(lambda free: evaluate(free[:, None]), float(low[0]), float(high[0]), *care)
         return _on_line(problem, careful, found, key, (chains, draws))

@@ -7,6 +7,7 @@ each group has a line of its own.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -27,10 +28,15 @@ from confide.prior import Prior
 
 Floats = NDArray[np.float64]
 
-_POINTS = 112
+#: points on a line to begin with, and at most: a group that needs more is split
+_POINTS, _MOST_POINTS = 112, 448
+#: log density below the largest that is left out of a line: 1e-13
+_NEGLIGIBLE = 30.0
 _ROUNDS = 40
 #: the widest step, in posterior standard deviations: the trapezoidal rule is then right to 1e-8 for a normal density
 _STEP = 0.7
+#: the narrowest posterior whose width a line can tell, in steps
+_SEEN = 0.4
 #: points on the line and releases looked at while the mass is located
 _LOCATING, _SOME = 64, 17
 #: Chebyshev points in y, values at which they are checked, and how well they must agree
@@ -77,7 +83,8 @@ def many_posteriors(
         return _one_by_one(models, arrays, checked, probs, route)
     low, high = line.reach(checked)
     problem = _Problem(models, routes, checked)
-    parts = problem.solve(arrays, float(low[0]), float(high[0]), np.arange(arrays[0].shape[0]), tuple(probs), 0)
+    ends = problem.narrowed(arrays, float(low[0]), float(high[0]))
+    parts = problem.solve(arrays, *ends, np.arange(arrays[0].shape[0]), tuple(probs), 0)
     order = np.argsort(np.concatenate([index for index, _ in parts]))
     stacked = [np.concatenate([getattr(part, name) for _, part in parts], axis=axis) for name, axis in _AXES.items()]
     mean, sd, lower, upper = (np.take(array, order, axis) for array, axis in zip(stacked, _AXES.values(), strict=True))
@@ -92,14 +99,29 @@ class _Problem(NamedTuple):
     routes: tuple[Route, ...]
     prior: Prior
 
-    def log_density(self, free: Floats, arrays: tuple[Floats, ...]) -> Floats:
+    def narrowed(self, arrays: tuple[Floats, ...], low: float, high: float) -> tuple[float, float]:
+        """The ends of a line for all values, brought nearer by the normal approximation where there is one."""
+        if not any(careful.has_normal(route, model) for model, route in zip(self.models, self.routes, strict=True)):
+            return low, high
+        some = _spread_out(arrays)
+
+        def rough(free: Floats) -> Floats:
+            found = self.log_density(free, some, rough=True)
+            return np.asarray(np.max(found - found.max(axis=0), axis=1))
+
+        return line.locate_roughly(rough, low, high, line.POINTS)
+
+    def log_density(self, free: Floats, arrays: tuple[Floats, ...], *, rough: bool = False) -> Floats:
         """log p(θ, y) for all points and values: (M, Y)."""
         theta, log_prior = (np.asarray(part) for part in prior_part(self.prior, jnp.asarray(free)[:, None]))
         usable = np.isfinite(log_prior) & np.all(np.isfinite(theta), axis=-1)
         asked, where = distinct(np.where(usable[:, None], theta, theta[np.argmax(usable)]))
         total = np.zeros((len(asked), arrays[0].shape[0]))
         for model, route, values in zip(self.models, self.routes, arrays, strict=True):
-            total += careful.log_likelihood(route, model, asked, values, across_values)[0]
+            if rough:
+                total += careful.roughly(route, model, asked, values)
+            else:
+                total += careful.log_likelihood(route, model, asked, values, across_values)[0]
         return line.clean(np.where(usable[:, None], total[where] + log_prior[:, None], -np.inf))
 
     def solve(
@@ -120,6 +142,11 @@ class _Problem(NamedTuple):
         fine = spread > step / _STEP
         if np.all(fine) or depth > 30 or (index.size == 1 and np.all(spread > step)):
             return [(index, self._summaries(free, values, probs))]
+        # a prior that ends leaves long tails on the free line: there more points serve, and splitting would not
+        wanted = _POINTS * math.ceil((high - low) / (_STEP * float(spread.min())) / _POINTS) if spread.min() > 0 else 0
+        if spread.min() > _SEEN * step and wanted <= _MOST_POINTS:
+            free = line.cells(low, high, wanted)
+            return [(index, self._summaries(free, self.log_density(free, arrays), probs))]
         groups = [fine, *_halves(~fine, mode)]
         found: list[tuple[NDArray[np.int64], Summaries]] = []
         for group in groups:
@@ -128,7 +155,7 @@ class _Problem(NamedTuple):
             if group is fine:
                 found.append((index[group], self._summaries(free, values[:, group], probs)))
                 continue
-            inside = np.flatnonzero(np.any(values[:, group] > top[group] - line.NEGLIGIBLE, axis=1))
+            inside = np.flatnonzero(np.any(values[:, group] > top[group] - _NEGLIGIBLE, axis=1))
             ends = free[inside[0]] - 3 * step, free[inside[-1]] + 3 * step
             part = tuple(array[group] for array in arrays)
             found += self.solve(part, *ends, index[group], probs, depth + 1)
@@ -142,7 +169,7 @@ class _Problem(NamedTuple):
             top = values.max(axis=0)
             if np.any(top == -np.inf):
                 raise line.no_mass()
-            seen = np.flatnonzero(np.any(values > top - line.NEGLIGIBLE, axis=1))
+            seen = np.flatnonzero(np.any(values > top - _NEGLIGIBLE, axis=1))
             first, last = int(seen[0]), int(seen[-1])
             step, width = free[1] - free[0], high - low
             if first == 0 or last == free.size - 1:

@@ -19,7 +19,7 @@ from scipy.interpolate import CubicSpline
 from confide.errors import AccuracyError
 from confide.inference import line
 from confide.inference.careful import Careful
-from confide.inference.grid import COSTLY, constrained, log_density, prior_part
+from confide.inference.grid import COSTLY, constrained, log_density, narrowed, prior_part
 from confide.inference.target.base import Latent, Target
 from confide.likelihood.joint import Joint
 from confide.prior import Prior
@@ -53,7 +53,7 @@ class TabulatedTarget(Target):
         def posterior(free: np.ndarray) -> np.ndarray:
             return log_density(careful, values, prior, free[:, None])
 
-        first, last = (float(end[0]) for end in line.reach(prior))
+        first, last = (float(end[0]) for end in narrowed(careful, values, prior, *line.reach(prior)))
         if joint.simulated:
             return cls._through(prior, *log_likelihood_on(line.integrate(posterior, first, last, *COSTLY), prior))
         low, high = line.locate(posterior, first, last, line.POINTS)
