@@ -41,6 +41,8 @@ _SEEN = 0.4
 _LOCATING, _SOME = 64, 17
 #: Chebyshev points in y, values at which they are checked, and how well they must agree
 _NODES, _CHECKS, _AGREE = (48, 112, 240), 16, 1e-7
+#: the share of θ at which they must; at the others all values are computed
+_MOST_AGREE = 0.8
 
 
 class Summaries(NamedTuple):
@@ -227,8 +229,12 @@ def across_values(route: Route, model: Model, thetas: Floats, values: Floats) ->
             table, truth = found[:, :size], found[:, size:]
             guess = table @ _barycentric(nodes, checks)
             likely = truth > truth.max(axis=0) - line.NEGLIGIBLE
-            if np.all(np.abs(np.where(likely, guess - truth, 0.0)) < _AGREE):
-                return np.asarray((table @ _barycentric(nodes, each))[:, where])
+            agree = np.all(np.abs(np.where(likely, guess - truth, 0.0)) < _AGREE, axis=1)
+            if np.mean(agree) >= _MOST_AGREE:
+                result = table @ _barycentric(nodes, each)
+                if not np.all(agree):
+                    result[~agree] = np.asarray(route.log_likelihood(model, thetas[~agree], each))
+                return np.asarray(result[:, where])
     return np.asarray(route.log_likelihood(model, thetas, each))[:, where]
 
 
