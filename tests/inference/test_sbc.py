@@ -1,0 +1,49 @@
+"""Simulation-based calibration: the truth has a uniform rank among posterior draws, for every method that is exact.
+
+Each test has the error probability ALPHA; a likelihood with half the noise must be caught.
+"""
+
+import numpy as np
+import numpyro.distributions as dist
+import pytest
+
+import confide as cf
+
+ALPHA = 1e-6
+VARIANCE = cf.populations.normal_variance()
+PRIOR = {"variance": dist.LogNormal(0.5, 0.6)}
+SIZE, RELEASES = 15, 64
+
+ABS = cf.Model(VARIANCE, cf.Channel(cf.Mean("abs(x)", (-6, 6)), cf.Laplace(cf.PureDP(3.0)), n=20))
+MEDIAN = cf.Model(VARIANCE, cf.Channel(cf.Median("abs(x)", (-6, 6)), cf.SmoothLaplace(cf.ApproxDP(4.0, 1e-3)), n=31))
+EACH = cf.Model(VARIANCE, cf.Channel(cf.Each("abs(x)", (-5, 5)), cf.Laplace(cf.PureDP(5.0)), n=10))
+CHAIN = {"warmup": 300, "thin": 12}
+PAIRS = {
+    "mean, grid": (ABS, {}),
+    "mean, mh": (ABS, {"method": "mh", **CHAIN}),
+    "mean, mhaar on z": (ABS, {"method": "mhaar", "copies": 5, **CHAIN}),
+    "mean, mhaar on a subset": (ABS, {"method": "mhaar", "copies": 5, "subset": 5, **CHAIN}),
+    "mean, pmmh": (ABS, {"method": "pmmh", "copies": 20, **CHAIN}),
+    "median, mhaar": (MEDIAN, {"method": "mhaar", "copies": 4, **CHAIN}),
+    "per record, mhaar": (EACH, {"method": "mhaar", "copies": 4, **CHAIN}),
+    "per record, grid": (EACH, {}),
+}
+
+
+@pytest.mark.parametrize("name", list(PAIRS))
+def test_calibrated(name):
+    model, options = PAIRS[name]
+    found = cf.sbc(model, PRIOR, releases=RELEASES, size=SIZE, **options)
+    assert found.ranks.shape == (RELEASES, 1)
+    assert found.p_value["variance"] > ALPHA
+
+
+def test_too_little_noise_is_caught(monkeypatch):
+    """Releases with a fifth of the noise that the likelihood reckons with, as an estimator would be miscalibrated."""
+    loud = cf.Channel(cf.Mean("abs(x)", (-6, 6)), cf.Laplace(cf.PureDP(0.1)), n=20)
+    quiet = cf.Model(VARIANCE, cf.Channel(cf.Mean("abs(x)", (-6, 6)), cf.Laplace(cf.PureDP(2.0)), n=20))
+    model = cf.Model(VARIANCE, loud)
+    simulate = type(model).simulate
+    values = simulate(model, 3, np.asarray(dist.LogNormal(0.5, 0.6).sample(__import__("jax").random.key(0), (200, 1))))
+    monkeypatch.setattr(type(model), "simulate", lambda *_: values)
+    assert cf.sbc(quiet, PRIOR, releases=200, size=SIZE).p_value["variance"] < ALPHA
