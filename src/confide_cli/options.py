@@ -47,6 +47,10 @@ Criterion = Annotated[
 Method = Annotated[str | None, typer.Option(metavar="NAME", help="How to compute it; auto by default.")]
 Route = Annotated[str | None, typer.Option(metavar="NAME", help="How to compute p(y | theta); auto by default.")]
 Key = Annotated[int | None, typer.Option(metavar="NUMBER", help="The same key gives the same answer.")]
+Report = Annotated[
+    Path | None,
+    typer.Option("--report", metavar="FILE.html", help="Write a page to hand on: answer, pictures, script."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else (see confide schema).")]
 
 Data = Annotated[str, typer.Argument(help="A CSV or Parquet file (globs too), or the URL of a database.")]

@@ -45,7 +45,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     with warnings.catch_warnings():
         warnings.showwarning = _show_warning
         try:
-            code = get_command(app).main(args=arguments, prog_name="confide", standalone_mode=False)
+            code = get_command(app).main(args=arguments, prog_name="confide", standalone_mode=False, obj=arguments)
             return code if isinstance(code, int) else 0
         except TyperException as error:
             return _fail(_usage(error), error.exit_code)

@@ -1,6 +1,10 @@
 """Commands that work: what they print for people and for programs."""
 
+import contextlib
+import html
+import io
 import json
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -84,8 +88,6 @@ def test_compare_by_options_and_by_a_study(confide, result, tmp_path):
 def test_optimize_gives_words_that_release_takes(result, confide, people):
     found = result("optimize", "--population", "bernoulli", "--privacy", "pure:1", "--n", "100", "--theta", "0.3")
     valid("optimize", found)
-    import shlex
-
     code, printed, _ = confide("release", people, "--column", "x", *shlex.split(found["words"]))
     assert code == 0
     assert "No ledger keeps count" in printed
@@ -143,6 +145,50 @@ def test_a_table_of_noisy_records_and_parts(confide, result, people):
     assert "--output" in said
 
 
+def page_of(path):
+    """What a report's page says: the command and the script that it shows, run again, and the page itself."""
+    page = Path(path).read_text(encoding="utf-8")
+    command, script = (
+        html.unescape(page.split(f'<pre id="{name}">')[1].split("</pre>")[0]) for name in ("command", "script")
+    )
+    stream = io.StringIO()
+    with contextlib.redirect_stdout(stream):
+        exec(script, {})
+    return command, stream.getvalue(), html.unescape(page)
+
+
+def test_reports_say_the_answer_and_how_to_get_it_again(confide, result, people):
+    compared = ("compare", *NORMAL, *GAUSSIAN, "--n", "100", "--bounds", "-10", "10", "--theta", "2", "--method", "normal",
+                "--statistic", "mean abs(x)", "--statistic", "mean x**2", "--report", "compare.html")  # fmt: skip
+    code, printed, _ = confide(*compared)
+    assert code == 0
+    assert "Report written to compare.html" in printed
+    command, said, page = page_of("compare.html")
+    assert command == shlex.join(["confide", *compared])
+    assert "Best by expected variance: mean abs(x)." in said
+    assert "Best by expected variance: mean abs(x)." in page
+
+    assert confide("ledger", "budget.db", "people", "--budget", "gdp:2")[0] == 0
+    asked = ("release", people, "--column", "x", "--statistic", "mean x > 0", "--bounds", "-10", "10", *GAUSSIAN, "--n", "100",
+             "--ledger", "budget.db", "--dataset", "people", "--output", "release.json", "--report", "release.html")  # fmt: skip
+    made = result(*asked)  # --json prints nothing but JSON beside a report
+    valid("release", made)
+    _, said, page = page_of("release.html")
+    assert str(made["value"]) in said
+    assert str(made["value"]) in page
+    assert result("ledger", "budget.db", "people")["datasets"][0]["spent"] == {
+        "kind": "GDP",
+        "mu": 1.0,
+    }  # read again for free
+
+    asked = ("infer", "release.json", "--population", "bernoulli", "--prior", "probability ~ Beta(1, 1)", "--route", "normal",
+             "--report", "infer.html")  # fmt: skip
+    posterior = result(*asked)["parameters"]["probability"]
+    _, said, page = page_of("infer.html")
+    assert f"probability: {posterior['mean']:.4g} ± {posterior['sd']:.4g}" in said
+    assert f"probability is {posterior['mean']:.4g} ±" in page
+
+
 @pytest.mark.slow
 def test_demo(confide):
     code, printed, _ = confide("demo")
@@ -161,8 +207,6 @@ def test_demo(confide):
     ],
 )
 def test_words_of_a_channel_read_back_as_the_channel(described):
-    import shlex
-
     from confide_cli.build import channel_of
     from confide_cli.study import Study
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from confide._call import Call
 from confide.design.criteria import CRITERIA, Criterion
 from confide.design.currency import costs, equal
 from confide.design.evaluate import SHOWN, Evaluation
@@ -41,6 +42,7 @@ class Comparison:
     criterion: Criterion
     delta: float | None = None
     method: str = "auto"
+    call: Call | None = field(default=None, repr=False)
 
     @property
     def names(self) -> tuple[str, ...]:

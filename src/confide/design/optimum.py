@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from confide._call import Call
 from confide.channel import Channel
 from confide.design.criteria import CRITERIA, Criterion
 from confide.design.evaluate import Evaluation
@@ -75,6 +76,7 @@ class Optimum:
 
     candidates: tuple[Candidate, ...]
     problem: Problem
+    call: Call | None = field(default=None, repr=False)
 
     @property
     def best(self) -> Channel:

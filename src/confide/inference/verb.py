@@ -9,6 +9,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from confide._call import remembered
 from confide._precision import float64
 from confide._random import as_key
 from confide.errors import IncompatibleError, InvalidArgument
@@ -22,6 +23,7 @@ from confide.published import Release
 METHODS = ("grid", "nuts", "mh", *latent.KERNELS)
 
 
+@remembered
 @float64
 def infer(
     population: Population,

@@ -93,7 +93,9 @@ def _with_known(known: str, value: float) -> Population:
     return Population(
         _Known(_normal, known, value),
         {unknown: constraint},
-        f"normal_{unknown}({known}={value:g})",
+        f"normal_{unknown}({known}={value:g})"
+        if float(f"{value:g}") == value
+        else f"normal_{unknown}({known}={value!r})",
         noise=_standard_normal,
         transform=_Known(_transform, known, value),
         cdf=_Known(_cdf, known, value),
