@@ -82,6 +82,12 @@ CASES = {
         stats.poisson(3.3),
         lambda x, r: mp.gammainc(mp.floor(x) + 1, r, mp.inf, regularized=True),
     ),
+    "negative binomial": Case(
+        populations.negative_binomial(concentration=0.7),
+        (2.9,),
+        stats.nbinom(0.7, 0.7 / 3.6),
+        lambda x, m: mp.betainc(0.7, mp.floor(x) + 1, 0, mp.mpf(0.7) / (mp.mpf(0.7) + m), regularized=True),
+    ),
     "categorical": Case(
         populations.categorical(3),
         (0.2, 0.3, 0.5),

@@ -7,7 +7,7 @@ what does the published number say about the population?
 import importlib
 import typing
 
-from confide import populations
+from confide import datasets, populations
 from confide.channel import Channel
 from confide.design import Comparison, Family, Optimum, Pilot, Study, compare, families, optimize, pilot, study
 from confide.errors import (
@@ -101,6 +101,7 @@ __all__ = [
     "ZCDP",
     "compare",
     "compose",
+    "datasets",
     "families",
     "infer",
     "information",

@@ -74,12 +74,12 @@ def compare(
 def optimize(
     context: typer.Context,
     study: o.StudyFile = None, population: o.Population = None, privacy: o.Privacy = None, n: o.Count = None,
-    theta: o.Theta = None, prior: o.Prior = None, criterion: o.Criterion = None, key: o.Key = None,
-    report: o.Report = None, as_json: o.Json = False,
+    theta: o.Theta = None, prior: o.Prior = None, criterion: o.Criterion = None, family: o.Families = None,
+    key: o.Key = None, report: o.Report = None, as_json: o.Json = False,
 ) -> None:  # fmt: skip
     """The best statistic, clipping and mechanism at one guarantee."""
     told = Study(study, {"population": population, "privacy": privacy, "n": n, "theta": theta, "prior": prior,
-                         "criterion": criterion, "key": key})  # fmt: skip
+                         "criterion": criterion, "family": family, "key": key})  # fmt: skip
     from confide_cli import choose
 
     choose.optimize(told, Page(report, context.obj), as_json)
@@ -142,9 +142,9 @@ def schema(name: o.SchemaName = "release") -> None:
     typer.echo(json.dumps(schema_of(choice("schema", name, NAMES)), indent=2))
 
 
-@app.command(epilog="Example: confide demo")
-def demo() -> None:
-    """The whole idea in a minute, on simulated records."""
+@app.command(epilog="Example: confide demo --folder trial")
+def demo(folder: o.Folder = None) -> None:
+    """The whole idea in two minutes, on 2,019 real people."""
     from confide_cli.demo import demo as show
 
-    show()
+    show(folder)

@@ -72,6 +72,9 @@ def optimize(study: Study, page: Page, as_json: bool) -> None:
     """The best channel at one guarantee."""
     page.check()
     population, privacy = population_of(study), privacy_of(study)
+    searched: dict[str, Any] = {}
+    if study.get("family") is not None:
+        searched["families"] = words.read_families(study.get("family"))
     if privacy is None:
         study.need("privacy", "pure:1")
     found = design.optimize(
@@ -80,6 +83,7 @@ def optimize(study: Study, page: Page, as_json: bool) -> None:
         n=study.need("n", "100"),
         **where_of(study, population),
         **study.chosen("criterion", "key"),
+        **searched,
     )
     rows: list[dict[str, Any]] = found.table.to_dict(orient="records")
     result = {

@@ -191,9 +191,15 @@ def test_reports_say_the_answer_and_how_to_get_it_again(confide, result, people)
 
 @pytest.mark.slow
 def test_demo(confide):
-    code, printed, _ = confide("demo")
+    code, printed, said = confide("demo", "--folder", "trial")
     assert code == 0
-    assert "90%" in printed
+    assert said == ""
+    assert "Left of the budget of people: 0.8-differential privacy (pure)" in printed
+    assert "the analyst was told: " in printed
+    for name in ("choice.html", "release.html", "report.html"):
+        assert str(Path("trial", name).resolve()) in printed
+    mean = float(printed.split("the analyst was told: ")[1].split()[0])
+    assert 2.3 < mean < 3.4  # four standard deviations of the posterior, and what the model misses
 
 
 @pytest.mark.parametrize(

@@ -98,6 +98,8 @@ WRONG = [
     (["ledger", "broken.json"], 1, "no ledger"),
     (["ledger", "budget.db", "people", "--budget", "pure:2"], 1, "never changed"),
     (["schema", "everything"], 1, "schema"),
+    (["optimize", "--population", "bernoulli", "--privacy", "pure:1", "--n", "9", "--theta", "0.5", "--family", "clips"], 1, "did you mean clip?"),
+    (["demo", "--folder", "."], 2, "does not exist"),
     # pages that cannot be written
     (line("compare", "--theta", "2", "--statistic", "mean x", "--report", "no/folder/page.html"), 1, "no such folder"),
     (line("compare", "--theta", "2", "--statistic", "mean x", "--report", "."), 1, "--report = '.' is a folder"),

@@ -59,7 +59,7 @@ def shown(page, name):
     [
         ("comparison", "Best by expected variance: square.", 2),
         ("list", "Best by information", 2),
-        ("optimum", "says the most", 1),
+        ("optimum", "Publish the mean of", 1),
         ("posterior", "with 90% probability between", 1),
         ("chain", "with 90% probability between", 2),
         ("release", "Published: 1.21", 1),

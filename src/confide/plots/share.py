@@ -54,5 +54,5 @@ def plot_bars(drawn: Sequence[Bar], title: str) -> Any:
         axis.set_xlim(0, max(1.0, *(bar.share for bar in drawn)) * 1.08)
         axis.xaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
         axis.tick_params(axis="y", length=0)
-        axis.set_title(title)
+        figure.suptitle(title, x=0.01, ha="left", fontsize="medium")
     return figure

@@ -46,6 +46,7 @@ class Content:
     #: what is published, each a channel in words, and what it promises
     channels: tuple[str, ...]
     guarantee: Privacy | None
+    why: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
 
@@ -106,13 +107,26 @@ def _(result: Optimum) -> Content:
         question=f"The best statistic, clipping and mechanism for {result.problem.n:,} records at "
         f"{result.problem.privacy}, searched over {len(table)} pairs of a family of statistics and a mechanism, "
         f"{_where(result.problem.law.points)}.",
-        answer=result.explain(),
+        answer=_recommendation(result),
         pictures=tuple(pictures),
         columns=tuple(columns),
         rows=tuple(tuple(row[name] for name in columns) for _, row in table.iterrows()),
         channels=(str(result.best),),
         guarantee=result.best.guarantee,
+        why=(result.explain(),),
     )
+
+
+def _recommendation(result: Optimum) -> str:
+    publish = str(result.best).splitlines()[0]
+    share = result.candidates[0].evaluation.efficiency
+    if not np.isfinite(share):
+        return publish
+    return f"{publish} It keeps {share:.0%} of what the records themselves say{_average(result.problem.law.points)}."
+
+
+def _average(points: Any) -> str:
+    return "" if len(points.thetas) == 1 else ", on average"
 
 
 def _unique(table: Any) -> list[str]:

@@ -33,7 +33,7 @@ th { color: var(--soft); font-weight: 600; white-space: nowrap; }
 tbody tr:first-child td { font-weight: 600; }
 pre { background: #f6f8fa; border: 1px solid var(--line); border-radius: 4px; padding: .8rem 1rem; overflow-x: auto;
       font: .85rem/1.45 ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace; }
-#command { white-space: pre-wrap; }
+pre { white-space: pre-wrap; }
 footer { margin-top: 3rem; padding-top: 1rem; border-top: 1px solid var(--line); color: var(--soft);
          font-size: .85rem; }
 @media print { main { max-width: none; padding: 0; } figure, pre, table { break-inside: avoid; } }
@@ -53,7 +53,8 @@ def page(content: Content, *, version: str, command: str | None, script: str | N
         f'<p class="answer">{escape(content.answer)}</p>',
         *(f'<p class="warning">{escape(text)}</p>' for text in content.warnings),
         *map(_figure, content.pictures),
-        "<h2>In numbers</h2>",
+        *(f"<h2>Why</h2><p>{escape(text)}</p>" for text in content.why),
+        "<h2>Details</h2>",
         _table(content.columns, content.rows),
         "<h2>What is published, and what is promised</h2>",
         *(f"<p>{_lines(text)}</p>" for text in content.channels),
