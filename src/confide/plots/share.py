@@ -10,7 +10,7 @@ import numpy as np
 from confide.plots.style import BLUE, GREY, new_figure, styled
 
 _MOST = 10
-_LONGEST = 44
+_LONGEST, _TAIL = 48, 14
 
 
 class Bar(NamedTuple):
@@ -34,7 +34,7 @@ def bars(labels: Sequence[str], shares: Sequence[float]) -> list[Bar]:
 
 def shorten(label: str) -> str:
     """A label that fits beside a bar."""
-    return label if len(label) <= _LONGEST else f"{label[: _LONGEST - 1]}…"
+    return label if len(label) <= _LONGEST else f"{label[: _LONGEST - _TAIL]}…{label[-_TAIL:]}"
 
 
 def plot_bars(drawn: Sequence[Bar], title: str) -> Any:
