@@ -35,6 +35,17 @@ class Comparison:
     `table` is a DataFrame with a row per channel, best first; `best` is the winner's name, or None where estimates do
     not tell the leaders apart; `winners` lists the stretches of θ on which each wins, and `crossings` the θ between
     them (one parameter). `information` maps names to `Information`.
+
+    >>> import confide as cf
+    >>> population, noise = cf.populations.normal_variance(), cf.Gaussian(cf.GDP(1.0))
+    >>> def model(s):
+    ...     return cf.Model(population, cf.Channel(cf.Mean(s, bounds=(-10, 10)), noise, n=100))
+    >>> models = {"abs": model("abs(x)"), "square": model("x**2")}
+    >>> found = cf.compare(models, theta=[1.0, 2.0], method="normal")
+    >>> print(found.verdict)
+    Best by expected variance: abs.
+    >>> found.winners
+    (Stretch(name='abs', low=1.0, high=2.0),)
     """
 
     evaluations: Mapping[str, Evaluation]
@@ -91,6 +102,15 @@ class Comparison:
 
         For several parameters: F_a − F_b has no negative eigenvalue (the Loewner order), so that a says at least as
         much about every function of θ.
+
+        >>> import confide as cf
+        >>> population, noise = cf.populations.normal_variance(), cf.Gaussian(cf.GDP(1.0))
+        >>> def model(s):
+        ...     return cf.Model(population, cf.Channel(cf.Mean(s, bounds=(-10, 10)), noise, n=100))
+        >>> models = {"abs": model("abs(x)"), "square": model("x**2")}
+        >>> found = cf.compare(models, theta=[1.0, 2.0], method="normal")
+        >>> found.dominates("abs", "square"), found.dominates("square", "abs")
+        (True, False)
         """
         first, second = self._find(a), self._find(b)
         difference = first.matrices - second.matrices
@@ -202,6 +222,15 @@ class Comparison:
 
         Against privacy or n, `values` are the parameters (ε, μ or ρ) or numbers of records, and `theta` where the
         information is taken (by default the middle one).
+
+        >>> import confide as cf
+        >>> population, noise = cf.populations.normal_variance(), cf.Gaussian(cf.GDP(1.0))
+        >>> def model(s):
+        ...     return cf.Model(population, cf.Channel(cf.Mean(s, bounds=(-10, 10)), noise, n=100))
+        >>> models = {"abs": model("abs(x)"), "square": model("x**2")}
+        >>> found = cf.compare(models, theta=[1.0, 2.0], method="normal")
+        >>> [line.get_label() for line in found.plot().get_lines()]
+        ['abs', 'square']
         """
         from confide.design.plot import plot
 

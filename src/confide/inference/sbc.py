@@ -26,7 +26,15 @@ from confide.published import Release
 
 @dataclass(frozen=True, repr=False)
 class Calibration:
-    """Ranks of the true parameters among `size` thinned posterior draws, one row per simulated release."""
+    """Ranks of the true parameters among `size` thinned posterior draws, one row per simulated release.
+
+    >>> import confide as cf, numpyro.distributions as dist
+    >>> channel = cf.Channel(cf.Mean("x", bounds=(0, 1)), cf.Laplace(cf.PureDP(1.0)), n=1000)
+    >>> model = cf.Model(cf.populations.bernoulli(), channel)
+    >>> found = cf.sbc(model, {"probability": dist.Beta(1.0, 1.0)}, releases=20, route="normal")
+    >>> found.ranks.shape, found.size
+    ((20, 1), 63)
+    """
 
     ranks: NDArray[np.int64]
     size: int
@@ -39,7 +47,15 @@ class Calibration:
         return {name: float(stats.chisquare(self.counts(j)).pvalue) for j, name in enumerate(self.names)}
 
     def counts(self, column: int = 0) -> NDArray[np.int64]:
-        """Ranks in equal bins, with at least five expected in each."""
+        """Ranks in equal bins, with at least five expected in each.
+
+        >>> import confide as cf, numpyro.distributions as dist
+        >>> channel = cf.Channel(cf.Mean("x", bounds=(0, 1)), cf.Laplace(cf.PureDP(1.0)), n=1000)
+        >>> model = cf.Model(cf.populations.bernoulli(), channel)
+        >>> found = cf.sbc(model, {"probability": dist.Beta(1.0, 1.0)}, releases=20, route="normal")
+        >>> int(found.counts().sum())
+        20
+        """
         bins = max(2, min(20, self.size + 1, self.ranks.shape[0] // 5))
         edges = np.linspace(-0.5, self.size + 0.5, bins + 1)
         # a rank is spread over the integers that share a bin, so that bins need not divide the number of ranks
@@ -47,7 +63,15 @@ class Calibration:
         return np.histogram(self.ranks[:, column] + jitter, edges)[0]
 
     def plot(self) -> Any:
-        """Rank histograms, with the band that holds 99% of the bars if the method is right."""
+        """Rank histograms, with the band that holds 99% of the bars if the method is right.
+
+        >>> import confide as cf, numpyro.distributions as dist
+        >>> channel = cf.Channel(cf.Mean("x", bounds=(0, 1)), cf.Laplace(cf.PureDP(1.0)), n=1000)
+        >>> model = cf.Model(cf.populations.bernoulli(), channel)
+        >>> found = cf.sbc(model, {"probability": dist.Beta(1.0, 1.0)}, releases=20, route="normal")
+        >>> type(found.plot()).__name__
+        'Figure'
+        """
         import matplotlib.pyplot as plt
 
         figure, axes = plt.subplots(
