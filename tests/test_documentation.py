@@ -89,12 +89,20 @@ def test_a_page_runs_as_printed(page, tmp_path, monkeypatch):
         getattr(session, kind)(content, title)
 
 
-@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
+#: minutes of compiling
+_LONG = {"researcher"}
+
+
+@pytest.mark.parametrize(
+    "notebook",
+    [pytest.param(each, marks=pytest.mark.slow if each.stem in _LONG else (), id=each.stem) for each in NOTEBOOKS],
+)
 def test_a_notebook_runs_from_top_to_bottom(notebook, tmp_path, monkeypatch):
     import matplotlib
 
     matplotlib.use("Agg")
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     text = notebook.read_text(encoding="utf-8")
     assert text.count("# %%") >= 6
     captured(exec, compile(text, str(notebook), "exec"), {"__name__": "__main__"})
