@@ -79,7 +79,8 @@ assert abs(posterior.mean["mean"] - visits.mean()) < 6 * posterior.sd["mean"]
 
 # %% [markdown]
 # The posterior's spread is sampling, noise and clipping together. Where the negative binomial's tail is not the
-# truth's, the clipped mean is read slightly wrong: a model is an assumption, and a wider clip leans on it less and costs noise.
+# truth's, the clipped mean is read slightly wrong: a model is an assumption, and a wider clip leans on it less, at a
+# price in noise.
 
 # %%
 cf.report(found, "choice.html")
