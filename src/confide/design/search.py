@@ -7,7 +7,6 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
-from scipy.stats import qmc
 
 from confide.design.family import MeanFamily
 from confide.design.problem import MEANS, Found, Problem
@@ -78,6 +77,8 @@ def _ordered(loss: float) -> float:
 
 
 def _grid(box: Floats) -> Floats:
+    from scipy.stats import qmc
+
     side = _PER_SIDE.get(len(box))
     if side is None:
         unit = qmc.Sobol(len(box), scramble=False).random(_SOBOL)

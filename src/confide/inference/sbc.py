@@ -12,7 +12,6 @@ from typing import Any
 import jax
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 from confide._precision import float64
 from confide._progress import progress
@@ -44,6 +43,8 @@ class Calibration:
     @property
     def p_value(self) -> dict[str, float]:
         """How likely ranks as uneven as these are if the method is right: chi-square over bins, by parameter."""
+        from scipy import stats
+
         return {name: float(stats.chisquare(self.counts(j)).pvalue) for j, name in enumerate(self.names)}
 
     def counts(self, column: int = 0) -> NDArray[np.int64]:
@@ -73,6 +74,7 @@ class Calibration:
         'Figure'
         """
         import matplotlib.pyplot as plt
+        from scipy import stats
 
         figure, axes = plt.subplots(
             1, len(self.names), figsize=(4.2 * len(self.names), 3.0), squeeze=False, layout="constrained"

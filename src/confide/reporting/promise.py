@@ -34,7 +34,7 @@ def in_plain_words(guarantee: Privacy) -> str:
         )
     told = guarantee if isinstance(guarantee, ApproxDP) else guarantee.convert(ApproxDP, delta=1e-6)
     return (
-        "Seeing this release changes the odds of any claim about any one record by a factor of at most "
+        f"{test} The odds of any claim about any one record change by a factor of at most "
         f"{math.exp(min(told.epsilon, 700.0)):.3g}, whatever else one knows, except with a probability of at most "
-        f"{told.delta:.3g}. {test}"
+        f"{told.delta:.3g}."
     )
