@@ -77,10 +77,10 @@ def _ordered(loss: float) -> float:
 
 
 def _grid(box: Floats) -> Floats:
-    from scipy.stats import qmc
-
     side = _PER_SIDE.get(len(box))
     if side is None:
+        from scipy.stats import qmc
+
         unit = qmc.Sobol(len(box), scramble=False).random(_SOBOL)
     else:
         unit = np.stack(np.meshgrid(*[np.linspace(0, 1, side)] * len(box), indexing="ij"), -1).reshape(-1, len(box))
