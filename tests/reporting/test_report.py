@@ -112,6 +112,19 @@ def test_source_of_priors_and_arrays():
     assert made["q"].concentration.tolist() == [1.0, 1.0, 1.0]
     assert source(np.linspace(0.1, 10, 100)) == "np.linspace(0.1, 10.0, 100)"
     assert "loc=0.7," in source(dist.LogNormal(0.7, 0.5))
+    assert source(np.ones(3)) == "np.array([1.0, 1.0, 1.0])"
+    with pytest.raises(Unwritable, match="1,000 numbers"):
+        source(np.arange(1000) ** 2.0)
+
+
+def test_releases_of_every_kind_have_a_page(tmp_path):
+    bits = cf.Channel(cf.Each("x > 0", bounds=(-2, 2)), cf.RandomizedResponse(cf.PureDP(1.0)), n=300)
+    pair = cf.Channel(cf.Mean(["x", "x**2"], bounds=(-2, 2)), cf.Gaussian(cf.GDP(1.0)), n=40)
+    median = cf.Channel(cf.Median("x", bounds=(-2, 2)), cf.SmoothLaplace(cf.ApproxDP(1.0, 1e-5)), n=40)
+    for channel, value in ((bits, np.arange(300) % 2), (pair, [0.1, 0.5]), (median, 0.1)):
+        page = cf.report(cf.Release(channel, value), tmp_path / "page.html").read_text(encoding="utf-8")
+        assert str(channel.n) in page
+        assert "<img" not in page
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,8 @@ from confide.published import Hashed, Release, Rows
 from confide.statistic import Quantile, Statistic
 
 _WIDE = 100
+#: numbers that are still written out
+_MOST = 200
 
 
 class Unwritable(Exception):
@@ -76,8 +78,15 @@ def _array(value: Any) -> str:
     if value.ndim == 0:
         # 0.7 in single precision was written 0.7
         return str(value.item()) if value.dtype != np.float32 else str(value[()])
-    if value.ndim == 1 and value.size > 2 and np.array_equal(value, np.linspace(value[0], value[-1], value.size)):
+    if (
+        value.ndim == 1
+        and value.size > 2
+        and value[0] != value[-1]
+        and np.array_equal(value, np.linspace(value[0], value[-1], value.size))
+    ):
         return f"np.linspace({float(value[0])!r}, {float(value[-1])!r}, {value.size})"
+    if value.size > _MOST:
+        raise Unwritable(f"{value.size:,} numbers, which are in the release's own file")
     return f"np.array({value.astype(float).tolist()!r})"
 
 
