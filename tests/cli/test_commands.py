@@ -4,6 +4,7 @@ import contextlib
 import html
 import io
 import json
+import os
 import shlex
 import subprocess
 import sys
@@ -48,6 +49,20 @@ def test_help_is_quick_because_nothing_heavy_is_imported():
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
     ).stdout
     assert printed.splitlines()[-1] == "[]"
+
+
+def test_shells_can_complete_a_command():
+    environment = {"_CONFIDE_COMPLETE": "complete_bash", "COMP_WORDS": "confide com", "COMP_CWORD": "1"}
+    code = "import sys; sys.argv = ['confide']; from confide_cli import main; main()"
+    made = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env=os.environ | environment,
+    )
+    assert made.stdout.split() == ["compare"]
 
 
 def test_version(confide):
