@@ -49,7 +49,9 @@ def demo(folder: Path | None) -> None:
     error = visits.std(ddof=1) / np.sqrt(visits.size)
     say(f"  the mean of the {n} people is {visits.mean():.4g} ± {error:.2g}; the analyst was told: {_line(told)}")
     say("  the mean of all 20,190 person-years of the experiment, of which these are every tenth, is 2.86")
-    say(f"  the model is not the truth: its distribution function is off by up to {_misfit(visits):.3f}")
+    say(f"  the model is not the truth: its distribution function is off by up to {_misfit(visits):.3f}, and so the")
+    low, high = (float(words[words.index("--bounds") + i]) for i in (1, 2))
+    say(f"  released statistic without any noise would be read as a mean of {_without_noise(visits, low, high):.3g}")
     say(f"\nThe reports: {place / 'choice.html'} (for the data holder), {place / 'release.html'},")
     say(f"             {place / 'report.html'} (for the analyst)")
 
@@ -92,3 +94,14 @@ def _misfit(visits: np.ndarray) -> float:
     counts = np.arange(visits.max() + 1)
     empirical = np.searchsorted(np.sort(visits), counts, side="right") / visits.size
     return float(np.abs(empirical - read_population(_POPULATION).cdf(counts, visits.mean())).max())
+
+
+def _without_noise(visits: np.ndarray, low: float, high: float) -> float:
+    """The mean at which the model's clipped mean, low + Σ P(X > k) over low ≤ k < high, is that of the records."""
+    from scipy.optimize import brentq
+
+    from confide_cli.words import read_population
+
+    population, counts = read_population(_POPULATION), np.arange(low, high)
+    wanted = np.clip(visits, low, high).mean()
+    return float(brentq(lambda mean: low + population.survival(counts, mean).sum() - wanted, 0.1, 50.0))
