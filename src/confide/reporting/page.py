@@ -41,8 +41,7 @@ footer { margin-top: 3rem; padding-top: 1rem; border-top: 1px solid var(--line);
 
 #: how the method is cited
 PAPER = (
-    "B. Alparslan and S. Yıldırım (2022). Statistic selection and MCMC for differentially private Bayesian estimation. "
-    "Statistics and Computing 32, 66."
+    "Barış Alparslan and Sinan Yıldırım, Statistic Selection and MCMC for Differentially Private Bayesian Estimation."
 )
 
 
