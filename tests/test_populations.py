@@ -82,6 +82,12 @@ CASES = {
         stats.poisson(3.3),
         lambda x, r: mp.gammainc(mp.floor(x) + 1, r, mp.inf, regularized=True),
     ),
+    "negative_binomial": Case(
+        populations.negative_binomial(concentration=0.7),
+        (2.9,),
+        stats.nbinom(0.7, 0.7 / 3.6),
+        lambda x, m: mp.betainc(0.7, mp.floor(x) + 1, 0, mp.mpf(0.7) / (mp.mpf(0.7) + m), regularized=True),
+    ),
     "categorical": Case(
         populations.categorical(3),
         (0.2, 0.3, 0.5),
@@ -143,7 +149,7 @@ def test_log_prob_agrees_with_scipy(case):
 def panels(case):
     """A rule over the support made without the package: 20-point panels between quantiles, split at the breaks."""
     if case.population.discrete:
-        x = np.arange(0.0, 60.0)
+        x = np.arange(0.0, 300.0)
         return x, np.ones_like(x)
     tiny = np.logspace(-14, -2, 60)
     quantiles = case.reference.ppf(np.concatenate([tiny, np.linspace(0.01, 0.99, 60)[1:-1], 1 - tiny[::-1]]))

@@ -7,7 +7,7 @@ what does the published number say about the population?
 import importlib
 import typing
 
-from confide import populations
+from confide import datasets, populations
 from confide.channel import Channel
 from confide.design import Comparison, Family, Optimum, Pilot, Study, compare, families, optimize, pilot, study
 from confide.errors import (
@@ -44,6 +44,7 @@ from confide.statistic import Each, Maximum, Mean, Median, Minimum, Quantile, St
 if typing.TYPE_CHECKING:
     from confide.published import BudgetError, DataError, FileError, Hashed, LedgerError, Release, Rows
     from confide.releasing import Ledger, release
+    from confide.reporting import report
 
 __all__ = [
     "AccuracyError",
@@ -100,6 +101,7 @@ __all__ = [
     "ZCDP",
     "compare",
     "compose",
+    "datasets",
     "families",
     "infer",
     "information",
@@ -107,16 +109,21 @@ __all__ = [
     "pilot",
     "populations",
     "release",
+    "report",
     "sbc",
     "study",
 ]
 
 __version__ = "0.1.0"
 
-#: What publishes and what reads records is loaded when it is asked for: models and inference never need it.
-_LAZY = dict.fromkeys(
-    ("BudgetError", "DataError", "FileError", "Hashed", "LedgerError", "Release", "Rows"), "confide.published"
-) | dict.fromkeys(("Ledger", "release"), "confide.releasing")
+#: What publishes, what reads records and what draws is loaded when it is asked for: models and inference never need it.
+_LAZY = (
+    dict.fromkeys(
+        ("BudgetError", "DataError", "FileError", "Hashed", "LedgerError", "Release", "Rows"), "confide.published"
+    )
+    | dict.fromkeys(("Ledger", "release"), "confide.releasing")
+    | {"report": "confide.reporting"}
+)
 
 
 def __getattr__(name: str) -> typing.Any:

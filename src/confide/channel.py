@@ -69,7 +69,13 @@ class Channel:
 
     @float64
     def summary(self, records: Any) -> Any:
-        """All that the mechanism sees of records of shape (…, n)."""
+        """All that the mechanism sees of records of shape (…, n).
+
+        >>> import confide as cf
+        >>> channel = cf.Channel(cf.Mean("x", bounds=(0, 1)), cf.Laplace(cf.PureDP(1.0)), n=4)
+        >>> print(channel.summary([0.0, 0.5, 1.0, 7.0]))
+        0.625
+        """
         if np.shape(records)[-1:] != (self.n,):
             raise InvalidArgument(
                 "records",
@@ -81,17 +87,35 @@ class Channel:
 
     @float64
     def log_prob(self, value: Any, records: Any) -> Any:
-        """The log density of a published value given the records, p(y | x₁…xₙ); summed over the records for `Each`."""
+        """The log density of a published value given the records, p(y | x₁…xₙ); summed over the records for `Each`.
+
+        >>> import confide as cf
+        >>> channel = cf.Channel(cf.Mean("x", bounds=(0, 1)), cf.Laplace(cf.PureDP(1.0)), n=4)
+        >>> print(channel.log_prob(0.625, [0.0, 0.5, 1.0, 7.0]).round(4))  # at the peak: log(1 / (2 · 0.25))
+        0.6931
+        """
         each = self.law.log_prob(value, self.summary(records))
         return each.sum(axis=-1) if isinstance(self.statistic, Each) else each
 
     @float64
     def simulate(self, key: Any, records: Any) -> Any:
-        """A value as it might be published from these records. For simulation only: a real release uses exact noise."""
+        """A value as it might be published from these records. For simulation only: a real release uses exact noise.
+
+        >>> import confide as cf
+        >>> channel = cf.Channel(cf.Mean("x", bounds=(0, 1)), cf.Laplace(cf.PureDP(1.0)), n=4)
+        >>> channel.simulate(key=0, records=[0.0, 0.5, 1.0, 1.0]).dtype
+        dtype('float64')
+        """
         return self.law.sample(as_key(key), self.summary(records))
 
     def check_value(self, value: Any) -> Any:
-        """The value as a float64 array whose last axes have the channel's shape."""
+        """The value as a float64 array whose last axes have the channel's shape.
+
+        >>> import confide as cf
+        >>> channel = cf.Channel(cf.Mean("x", bounds=(0, 1)), cf.Laplace(cf.PureDP(1.0)), n=4)
+        >>> channel.check_value(1).dtype
+        dtype('float64')
+        """
         array = np.asarray(value)
         if array.dtype == object or not np.issubdtype(array.dtype, np.number) or np.iscomplexobj(array):
             raise InvalidArgument("value", value, "is not numeric", "give the published number")

@@ -28,7 +28,15 @@ def _shorten(value: object) -> str:
 
 
 class ConfideError(Exception):
-    """The root of all errors that Confide raises on purpose."""
+    """The root of all errors that Confide raises on purpose.
+
+    >>> import confide as cf
+    >>> try:
+    ...     cf.PureDP(-1.0)
+    ... except cf.ConfideError as error:
+    ...     print(type(error).__name__)
+    PrivacyError
+    """
 
 
 class InvalidArgument(ConfideError, ValueError):
@@ -52,24 +60,58 @@ class InvalidArgument(ConfideError, ValueError):
 
 
 class ExpressionError(InvalidArgument):
-    """A text is not in the expression language (or is unsafe to read)."""
+    """A text is not in the expression language (or is unsafe to read).
+
+    >>> import confide as cf
+    >>> cf.Expression("sin(x)")  # doctest: +IGNORE_EXCEPTION_DETAIL
+    Traceback (most recent call last):
+    confide.errors.ExpressionError: ...
+    """
 
 
 class RangeError(InvalidArgument):
-    """An expression is undefined or unbounded somewhere on its bounds."""
+    """An expression is undefined or unbounded somewhere on its bounds.
+
+    >>> import confide as cf
+    >>> cf.Mean("log(x)", bounds=(-1, 1))  # doctest: +IGNORE_EXCEPTION_DETAIL
+    Traceback (most recent call last):
+    confide.errors.RangeError: ...
+    """
 
 
 class ParameterError(InvalidArgument):
-    """θ lies outside the population's parameter space, or has the wrong shape."""
+    """θ lies outside the population's parameter space, or has the wrong shape.
+
+    >>> import confide as cf
+    >>> cf.populations.normal_variance().theta(-1.0)  # doctest: +IGNORE_EXCEPTION_DETAIL
+    Traceback (most recent call last):
+    confide.errors.ParameterError: ...
+    """
 
 
 class PrivacyError(InvalidArgument):
-    """A guarantee is impossible, or cannot be had from the given one."""
+    """A guarantee is impossible, or cannot be had from the given one.
+
+    >>> import confide as cf
+    >>> cf.PureDP(-1.0)  # doctest: +IGNORE_EXCEPTION_DETAIL
+    Traceback (most recent call last):
+    confide.errors.PrivacyError: ...
+    """
 
 
 class IncompatibleError(ConfideError, TypeError):
-    """Two parts do not fit together."""
+    """Two parts do not fit together.
+
+    >>> import confide as cf
+    >>> cf.Exponential(cf.PureDP(1.0)).calibrate(cf.Mean("x", bounds=(0, 1)), 10)  # doctest: +IGNORE_EXCEPTION_DETAIL
+    Traceback (most recent call last):
+    confide.errors.IncompatibleError: ...
+    """
 
 
 class AccuracyError(ConfideError, ArithmeticError):
-    """A computation cannot reach the accuracy that it promises."""
+    """A computation cannot reach the accuracy that it promises.
+
+    >>> issubclass(AccuracyError, ArithmeticError)
+    True
+    """

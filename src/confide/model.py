@@ -51,6 +51,11 @@ class Model:
         """Published values as they might come out: one per θ of a batch and per element of `shape`.
 
         The result has shape batch + shape + channel.value_shape. The same key gives the same values.
+
+        >>> import confide as cf
+        >>> channel = cf.Channel(cf.Mean("x", bounds=(0, 1)), cf.Laplace(cf.PureDP(1.0)), n=4)
+        >>> cf.Model(cf.populations.bernoulli(), channel).simulate(key=0, theta=[0.2, 0.4, 0.6], shape=(5,)).shape
+        (3, 5)
         """
         channel = self.channel
         thetas = self.population.theta(theta)

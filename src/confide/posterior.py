@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from confide._call import Call
 from confide.errors import IncompatibleError, InvalidArgument
 
 if TYPE_CHECKING:
@@ -71,6 +72,7 @@ class Posterior:
     exact: Exact | None = field(default=None, repr=False)
     #: False if the run was interrupted
     complete: bool = True
+    call: Call | None = field(default=None, repr=False, compare=False)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -92,7 +94,15 @@ class Posterior:
         return Values({name: _plain(each.std(axis=(0, 1), ddof=1)) for name, each in self.draws.items()})
 
     def quantile(self, q: Any) -> Values:
-        """Posterior quantiles."""
+        """Posterior quantiles.
+
+        >>> import confide as cf, numpyro.distributions as dist
+        >>> channel = cf.Channel(cf.Mean("x", bounds=(0, 1)), cf.Laplace(cf.PureDP(1.0)), n=1000)
+        >>> prior = {"probability": dist.Beta(1.0, 1.0)}
+        >>> posterior = cf.infer(cf.populations.bernoulli(), cf.Release(channel, 0.31), prior, route="normal")
+        >>> round(posterior.quantile(0.5)["probability"], 3)
+        0.31
+        """
         levels = np.asarray(q, dtype=np.float64)
         if not np.all((levels >= 0) & (levels <= 1)):
             raise InvalidArgument("q", q, "is not a probability", "give numbers from 0 to 1")
@@ -101,13 +111,29 @@ class Posterior:
         return Values({name: _plain(np.quantile(each, levels, axis=(0, 1))) for name, each in self.draws.items()})
 
     def interval(self, prob: float = 0.9) -> Values:
-        """The central interval of probability `prob`: (low, high) by parameter."""
+        """The central interval of probability `prob`: (low, high) by parameter.
+
+        >>> import confide as cf, numpyro.distributions as dist
+        >>> channel = cf.Channel(cf.Mean("x", bounds=(0, 1)), cf.Laplace(cf.PureDP(1.0)), n=1000)
+        >>> prior = {"probability": dist.Beta(1.0, 1.0)}
+        >>> posterior = cf.infer(cf.populations.bernoulli(), cf.Release(channel, 0.31), prior, route="normal")
+        >>> posterior.interval(0.9)["probability"].round(3)
+        array([0.287, 0.335])
+        """
         if not (isinstance(prob, int | float) and 0 < prob < 1):
             raise InvalidArgument("prob", prob, "is not a probability between 0 and 1", "use for example 0.9")
         return self.quantile([0.5 - prob / 2, 0.5 + prob / 2])
 
     def summary(self, prob: float = 0.9) -> Any:
-        """A pandas table: mean, sd, interval, effective draws and R-hat of each parameter."""
+        """A pandas table: mean, sd, interval, effective draws and R-hat of each parameter.
+
+        >>> import confide as cf, numpyro.distributions as dist
+        >>> channel = cf.Channel(cf.Mean("x", bounds=(0, 1)), cf.Laplace(cf.PureDP(1.0)), n=1000)
+        >>> prior = {"probability": dist.Beta(1.0, 1.0)}
+        >>> posterior = cf.infer(cf.populations.bernoulli(), cf.Release(channel, 0.31), prior, route="normal")
+        >>> list(posterior.summary().columns)
+        ['mean', 'sd', '5%', '95%', 'ess', 'r_hat']
+        """
         import pandas as pd
 
         low, high = f"{50 - 50 * prob:g}%", f"{50 + 50 * prob:g}%"
@@ -122,7 +148,15 @@ class Posterior:
         return pd.DataFrame.from_dict(rows, orient="index", columns=["mean", "sd", low, high, "ess", "r_hat"])
 
     def to_arviz(self) -> Any:
-        """The draws as an ArviZ object."""
+        """The draws as an ArviZ object.
+
+        >>> import confide as cf, numpyro.distributions as dist
+        >>> channel = cf.Channel(cf.Mean("x", bounds=(0, 1)), cf.Laplace(cf.PureDP(1.0)), n=1000)
+        >>> prior = {"probability": dist.Beta(1.0, 1.0)}
+        >>> posterior = cf.infer(cf.populations.bernoulli(), cf.Release(channel, 0.31), prior, route="normal")
+        >>> dict(posterior.to_arviz().posterior.sizes)
+        {'chain': 4, 'draw': 1000}
+        """
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # ArviZ announces its next version once a day
@@ -132,7 +166,15 @@ class Posterior:
         return arviz.from_dict(posterior={name: np.asarray(each) for name, each in self.draws.items()})
 
     def plot(self, axes: Any = None) -> Any:
-        """Prior and posterior of each parameter; returns the matplotlib figure."""
+        """Prior and posterior of each parameter; returns the matplotlib figure.
+
+        >>> import confide as cf, numpyro.distributions as dist
+        >>> channel = cf.Channel(cf.Mean("x", bounds=(0, 1)), cf.Laplace(cf.PureDP(1.0)), n=1000)
+        >>> prior = {"probability": dist.Beta(1.0, 1.0)}
+        >>> posterior = cf.infer(cf.populations.bernoulli(), cf.Release(channel, 0.31), prior, route="normal")
+        >>> type(posterior.plot()).__name__
+        'Figure'
+        """
         from confide.plots.posterior import plot_posterior
 
         return plot_posterior(self, axes)

@@ -48,7 +48,13 @@ class Prior(eqx.Module):
 
     @classmethod
     def of(cls, population: Population, given: Any) -> Prior:
-        """A checked prior from a mapping of names to distributions; one distribution will do for one parameter."""
+        """A checked prior from a mapping of names to distributions; one distribution will do for one parameter.
+
+        >>> import numpyro.distributions as dist
+        >>> from confide import populations
+        >>> Prior.of(populations.bernoulli(), dist.Beta(2.0, 2.0))
+        Prior(probability ~ Beta)
+        """
         if isinstance(given, Prior):
             if given.names != population.names:
                 raise InvalidArgument("prior", given, f"is not a prior of {', '.join(population.names)}", _REMEDY)
@@ -99,7 +105,15 @@ class Prior(eqx.Module):
         )
 
     def log_prob(self, theta: Float[Array, "... d"]) -> Float[Array, "..."]:
-        """log η(θ), −∞ outside the support."""
+        """log η(θ), −∞ outside the support.
+
+        >>> import numpyro.distributions as dist
+        >>> from confide import populations
+        >>> prior = Prior.of(populations.exponential(), {"rate": dist.Exponential(2.0)})
+        >>> with jax.enable_x64(True):
+        ...     print(prior.log_prob(np.array([[1.0], [-1.0]])).round(4))
+        [-1.3069    -inf]
+        """
         total = jnp.zeros(jnp.shape(theta)[:-1])
         for part, piece in zip(self.parts, self._split(theta, self.sizes), strict=True):
             inside = part.support(piece)
@@ -109,22 +123,54 @@ class Prior(eqx.Module):
         return total
 
     def sample(self, key: jax.Array, shape: tuple[int, ...] = ()) -> Float[Array, "... d"]:
-        """Independent draws of θ, of shape `shape` + (d,)."""
+        """Independent draws of θ, of shape `shape` + (d,).
+
+        >>> import numpyro.distributions as dist
+        >>> from confide import populations
+        >>> prior = Prior.of(populations.exponential(), {"rate": dist.Exponential(2.0)})
+        >>> with jax.enable_x64(True):
+        ...     prior.sample(jax.random.key(0), (5,)).shape
+        (5, 1)
+        """
         keys = jax.random.split(key, len(self.parts))
         return self._join([part.sample(key, shape) for part, key in zip(self.parts, keys, strict=True)])
 
     def constrain(self, free: Float[Array, "... k"]) -> Float[Array, "... d"]:
-        """θ from free coordinates."""
+        """θ from free coordinates.
+
+        >>> import numpyro.distributions as dist
+        >>> from confide import populations
+        >>> prior = Prior.of(populations.exponential(), {"rate": dist.Exponential(2.0)})
+        >>> with jax.enable_x64(True):
+        ...     print(prior.constrain(np.array([0.0])))
+        [1.]
+        """
         pieces = self._split(free, self._free_sizes)
         return self._join([biject_to(part.support)(piece) for part, piece in zip(self.parts, pieces, strict=True)])
 
     def unconstrain(self, theta: Float[Array, "... d"]) -> Float[Array, "... k"]:
-        """The inverse of `constrain`."""
+        """The inverse of `constrain`.
+
+        >>> import numpyro.distributions as dist
+        >>> from confide import populations
+        >>> prior = Prior.of(populations.exponential(), {"rate": dist.Exponential(2.0)})
+        >>> with jax.enable_x64(True):
+        ...     print(prior.unconstrain(np.array([1.0])))
+        [0.]
+        """
         pieces = self._split(theta, self.sizes)
         return self._join([biject_to(part.support).inv(piece) for part, piece in zip(self.parts, pieces, strict=True)])
 
     def log_jacobian(self, free: Float[Array, "... k"]) -> Float[Array, "..."]:
-        """log |∂θ/∂free|: what the density of the free coordinates gains on that of θ."""
+        """log |∂θ/∂free|: what the density of the free coordinates gains on that of θ.
+
+        >>> import numpyro.distributions as dist
+        >>> from confide import populations
+        >>> prior = Prior.of(populations.exponential(), {"rate": dist.Exponential(2.0)})
+        >>> with jax.enable_x64(True):
+        ...     print(prior.log_jacobian(np.array([0.5])))  # θ = e^free
+        0.5
+        """
         total = jnp.zeros(jnp.shape(free)[:-1])
         for part, piece in zip(self.parts, self._split(free, self._free_sizes), strict=True):
             transform = biject_to(part.support)
@@ -132,11 +178,26 @@ class Prior(eqx.Module):
         return total
 
     def log_prob_free(self, free: Float[Array, "... k"]) -> Float[Array, "..."]:
-        """The log density of the free coordinates."""
+        """The log density of the free coordinates.
+
+        >>> import numpyro.distributions as dist
+        >>> from confide import populations
+        >>> prior = Prior.of(populations.exponential(), {"rate": dist.Exponential(2.0)})
+        >>> with jax.enable_x64(True):
+        ...     print(f"{prior.log_prob_free(np.array([0.0])):.4f}")
+        -1.3069
+        """
         return self.log_prob(self.constrain(free)) + self.log_jacobian(free)
 
     def by_name(self, theta: Any) -> dict[str, Any]:
-        """θ (…, d) as a dictionary of its parameters."""
+        """θ (…, d) as a dictionary of its parameters.
+
+        >>> import numpyro.distributions as dist
+        >>> from confide import populations
+        >>> prior = Prior.of(populations.exponential(), {"rate": dist.Exponential(2.0)})
+        >>> {name: float(value) for name, value in prior.by_name(np.array([3.0])).items()}
+        {'rate': 3.0}
+        """
         ends = np.cumsum(self.sizes)
         return {
             name: theta[..., end - size : end] if part.event_dim else theta[..., end - 1]

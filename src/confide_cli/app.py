@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from confide_cli import options as o
+from confide_cli.page import Page
 from confide_cli.study import Study
 
 app = typer.Typer(
@@ -54,10 +55,11 @@ def information(
 @app.command(epilog='Example: confide compare --population normal_variance --statistic "mean abs(x)" --statistic '
              '"mean x**2 on -3.2 3.2" --bounds -10 10 --privacy pure:1 --n 100 --theta 2')  # fmt: skip
 def compare(
+    context: typer.Context,
     study: o.StudyFile = None, population: o.Population = None, statistic: o.Statistics = None, bounds: o.Bounds = None,
     mechanism: o.Mechanism = None, privacy: o.Privacy = None, n: o.Count = None, theta: o.Theta = None,
     prior: o.Prior = None, criterion: o.Criterion = None, method: o.Method = None, key: o.Key = None,
-    as_json: o.Json = False,
+    report: o.Report = None, as_json: o.Json = False,
 ) -> None:  # fmt: skip
     """Which of several statistics says the most, at one guarantee."""
     told = Study(study, {"population": population, "statistic": statistic, "bounds": bounds, "mechanism": mechanism,
@@ -65,31 +67,33 @@ def compare(
                          "method": method, "key": key})  # fmt: skip
     from confide_cli import choose
 
-    choose.compare(told, as_json)
+    choose.compare(told, Page(report, context.obj), as_json)
 
 
 @app.command(epilog="Example: confide optimize --population normal_variance --privacy pure:1 --n 100 --theta 2")
 def optimize(
+    context: typer.Context,
     study: o.StudyFile = None, population: o.Population = None, privacy: o.Privacy = None, n: o.Count = None,
-    theta: o.Theta = None, prior: o.Prior = None, criterion: o.Criterion = None, key: o.Key = None,
-    as_json: o.Json = False,
+    theta: o.Theta = None, prior: o.Prior = None, criterion: o.Criterion = None, family: o.Families = None,
+    key: o.Key = None, report: o.Report = None, as_json: o.Json = False,
 ) -> None:  # fmt: skip
     """The best statistic, clipping and mechanism at one guarantee."""
     told = Study(study, {"population": population, "privacy": privacy, "n": n, "theta": theta, "prior": prior,
-                         "criterion": criterion, "key": key})  # fmt: skip
+                         "criterion": criterion, "family": family, "key": key})  # fmt: skip
     from confide_cli import choose
 
-    choose.optimize(told, as_json)
+    choose.optimize(told, Page(report, context.obj), as_json)
 
 
 @app.command(epilog='Example: confide release people.parquet --column x --statistic "mean abs(x)" --bounds -10 10 '
              "--privacy pure:1 --n 100 --ledger budget.db --dataset people --output release.json")  # fmt: skip
 def release(
+    context: typer.Context,
     data: o.Data, study: o.StudyOption = None, statistic: o.Statistics = None, bounds: o.Bounds = None,
     mechanism: o.Mechanism = None, privacy: o.Privacy = None, n: o.Count = None, column: o.Column = None,
     table: o.Table = None, ledger: o.LedgerOption = None, dataset: o.Dataset = None, part: o.Part = None,
     purpose: o.Purpose = "", missing: o.Missing = None, fresh: o.Fresh = False, output: o.Output = None,
-    as_json: o.Json = False,
+    report: o.Report = None, as_json: o.Json = False,
 ) -> None:  # fmt: skip
     """Publish a statistic of real records, with exact noise, from a budget."""
     told = Study(study, {"statistic": statistic, "bounds": bounds, "mechanism": mechanism, "privacy": privacy, "n": n})
@@ -97,17 +101,18 @@ def release(
                "purpose": purpose, "missing": missing, "fresh": fresh}  # fmt: skip
     from confide_cli import publish
 
-    publish.release(told, data, options, output, as_json)
+    publish.release(told, data, options, output, Page(report, context.obj), as_json)
 
 
 @app.command(epilog='Example: confide infer release.json --population normal_variance --prior "variance ~ '
              'InverseGamma(2, 2)"')  # fmt: skip
 def infer(
+    context: typer.Context,
     releases: o.Releases = None, study: o.StudyOption = None, population: o.Population = None, prior: o.Prior = None,
     value: o.Value = None, statistic: o.Statistics = None, bounds: o.Bounds = None, mechanism: o.Mechanism = None,
     privacy: o.Privacy = None, n: o.Count = None, same_records: o.SameRecords = None, method: o.Method = None,
     route: o.Route = None, key: o.Key = None, chains: o.Chains = None, warmup: o.Warmup = None, draws: o.Draws = None,
-    probability: o.Probability = 0.9, as_json: o.Json = False,
+    probability: o.Probability = 0.9, report: o.Report = None, as_json: o.Json = False,
 ) -> None:  # fmt: skip
     """What published numbers say about the population, noise and clipping included."""
     told = Study(study, {"population": population, "prior": prior, "statistic": statistic, "bounds": bounds,
@@ -115,7 +120,7 @@ def infer(
                          "key": key, "chains": chains, "warmup": warmup, "draws": draws})  # fmt: skip
     from confide_cli import learn
 
-    learn.infer(told, releases or [], value or [], same_records, probability, as_json)
+    learn.infer(told, releases or [], value or [], same_records, probability, Page(report, context.obj), as_json)
 
 
 @app.command(epilog="Example: confide ledger budget.db people --budget pure:3, and later: confide ledger budget.db")
@@ -137,9 +142,9 @@ def schema(name: o.SchemaName = "release") -> None:
     typer.echo(json.dumps(schema_of(choice("schema", name, NAMES)), indent=2))
 
 
-@app.command(epilog="Example: confide demo")
-def demo() -> None:
-    """The whole idea in a minute, on simulated records."""
+@app.command(epilog="Example: confide demo --folder trial")
+def demo(folder: o.Folder = None) -> None:
+    """The whole idea in two minutes, on 2,019 real people."""
     from confide_cli.demo import demo as show
 
-    show()
+    show(folder)

@@ -9,6 +9,7 @@ from confide import design
 from confide.published.codec import encode_channel
 from confide_cli import words
 from confide_cli.build import channel_of, models_of, population_of, privacy_of, where_of
+from confide_cli.page import Page
 from confide_cli.show import emit, say, table
 from confide_cli.study import Study, UsageProblem
 
@@ -38,8 +39,9 @@ def information(study: Study, as_json: bool) -> None:
     emit(as_json, result, show)
 
 
-def compare(study: Study, as_json: bool) -> None:
+def compare(study: Study, page: Page, as_json: bool) -> None:
     """Several channels side by side."""
+    page.check()
     models = models_of(study)
     if len(models) < 2:
         raise UsageProblem('give at least two statistics, such as --statistic "mean abs(x)" --statistic "mean x**2"')
@@ -60,13 +62,19 @@ def compare(study: Study, as_json: bool) -> None:
         table(rows, list(dict.fromkeys(name for name in wanted if name in rows[0])))
         say()
         say(found.verdict)
+        page.say()
 
+    page.write(found)
     emit(as_json, result, show)
 
 
-def optimize(study: Study, as_json: bool) -> None:
+def optimize(study: Study, page: Page, as_json: bool) -> None:
     """The best channel at one guarantee."""
+    page.check()
     population, privacy = population_of(study), privacy_of(study)
+    searched: dict[str, Any] = {}
+    if study.get("family") is not None:
+        searched["families"] = words.read_families(study.get("family"))
     if privacy is None:
         study.need("privacy", "pure:1")
     found = design.optimize(
@@ -75,6 +83,7 @@ def optimize(study: Study, as_json: bool) -> None:
         n=study.need("n", "100"),
         **where_of(study, population),
         **study.chosen("criterion", "key"),
+        **searched,
     )
     rows: list[dict[str, Any]] = found.table.to_dict(orient="records")
     result = {
@@ -92,7 +101,9 @@ def optimize(study: Study, as_json: bool) -> None:
         say(found.explain())
         say()
         say(f"To use it: {in_words(found.best)}")
+        page.say()
 
+    page.write(found)
     emit(as_json, result, show)
 
 

@@ -9,15 +9,23 @@ import numpy as np
 
 import confide as cf
 from confide_cli.build import channel_of, population_of
+from confide_cli.page import Page
 from confide_cli.priors import read_prior
 from confide_cli.show import emit, say
 from confide_cli.study import Study, UsageProblem
 
 
 def infer(
-    study: Study, files: list[Path], value: list[float], same_records: bool | None, probability: float, as_json: bool
+    study: Study,
+    files: list[Path],
+    value: list[float],
+    same_records: bool | None,
+    probability: float,
+    page: Page,
+    as_json: bool,
 ) -> None:
     """The posterior given release files, or a number that is described in words."""
+    page.check()
     if bool(files) == bool(value):
         raise UsageProblem("give release files, or --value with --statistic, --mechanism and --n, but not both")
     if not 0 < probability < 1:
@@ -34,7 +42,9 @@ def infer(
 
     def show() -> None:
         say(str(found))
+        page.say()
 
+    page.write(found)
     emit(as_json, {"command": "infer", **_result(found, ends, probability)}, show)
 
 

@@ -44,9 +44,19 @@ Prior = Annotated[
 Criterion = Annotated[
     str | None, typer.Option(metavar="NAME", help="expected_variance, information, log_det or minimum.")
 ]
+Families = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--family", metavar="NAME", help="Search only this: power, clip, threshold, quantile, score or moments."
+    ),
+]
 Method = Annotated[str | None, typer.Option(metavar="NAME", help="How to compute it; auto by default.")]
 Route = Annotated[str | None, typer.Option(metavar="NAME", help="How to compute p(y | theta); auto by default.")]
 Key = Annotated[int | None, typer.Option(metavar="NUMBER", help="The same key gives the same answer.")]
+Report = Annotated[
+    Path | None,
+    typer.Option("--report", metavar="FILE.html", help="Write a page to hand on: answer, pictures, script."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else (see confide schema).")]
 
 Data = Annotated[str, typer.Argument(help="A CSV or Parquet file (globs too), or the URL of a database.")]
@@ -79,4 +89,7 @@ Probability = Annotated[float, typer.Option(help="Of the interval.")]
 LedgerPlace = Annotated[str, typer.Argument(metavar="LEDGER", help="A file, or a PostgreSQL URL.")]
 LedgerDataset = Annotated[str | None, typer.Argument(help="One data set, with its releases.")]
 Budget = Annotated[str | None, typer.Option(metavar="KIND:NUMBER", help="Open the data set with this budget.")]
+Folder = Annotated[
+    Path | None, typer.Option(metavar="NAME", help="Where to write; a new folder for temporary files by default.")
+]
 SchemaName = Annotated[str, typer.Argument(help="release, information, compare, optimize, infer or ledger.")]

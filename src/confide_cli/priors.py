@@ -43,11 +43,11 @@ def distribution(text: str) -> Any:
 
     try:
         with jax.enable_x64(True):
-            made = build(
-                *(plain(value) for value in values),
-                **{key: plain(value) for key, value in named.items()},
-                validate_args=True,
-            )
+            given = [plain(value) for value in values]
+            options = {key: plain(value) for key, value in named.items()}
+            build(*given, **options, validate_args=True)
+            # once checked, a prior that keeps checking would warn of every θ at the edge of its support
+            made = build(*given, **options)
     except Exception as error:  # whatever a constructor of numpyro says about its arguments
         problem = "has parameters that are not allowed" if isinstance(error, ValueError) else "has the wrong arguments"
         raise InvalidArgument("--prior", text, problem, f"see numpyro's {name}") from None

@@ -24,6 +24,11 @@ def main() -> None:
     cache = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "confide" / f"jax-{platform.node()}"
     os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(cache))
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
+    if "jax" in sys.modules:  # `python -m confide` has loaded it, and it has read its variables
+        import jax
+
+        jax.config.update("jax_compilation_cache_dir", os.environ["JAX_COMPILATION_CACHE_DIR"])
+        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
     sys.exit(run())
 
 
@@ -45,7 +50,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     with warnings.catch_warnings():
         warnings.showwarning = _show_warning
         try:
-            code = get_command(app).main(args=arguments, prog_name="confide", standalone_mode=False)
+            code = get_command(app).main(args=arguments, prog_name="confide", standalone_mode=False, obj=arguments)
             return code if isinstance(code, int) else 0
         except TyperException as error:
             return _fail(_usage(error), error.exit_code)

@@ -12,12 +12,14 @@ from confide.published.codec import encode, encode_privacy
 from confide.releasing import Ledger
 from confide_cli import words
 from confide_cli.build import channel_of, missing_of, part_of
+from confide_cli.page import Page
 from confide_cli.show import emit, say, table
 from confide_cli.study import Study, UsageProblem
 
 
-def release(study: Study, data: str, options: dict[str, Any], output: Path | None, as_json: bool) -> None:
+def release(study: Study, data: str, options: dict[str, Any], output: Path | None, page: Page, as_json: bool) -> None:
     """Publish a statistic of real records."""
+    page.check()
     channel = channel_of(study)
     book = options.pop("ledger")
     if book is None and options["dataset"] is not None:
@@ -42,8 +44,23 @@ def release(study: Study, data: str, options: dict[str, Any], output: Path | Non
             say("No ledger keeps count of this release; give --ledger and --dataset to spend from a budget.")
         if output is not None:
             say(f"Written to {output}")
+        page.say()
 
+    page.write(made, None if page.path is None else _script(channel, data, book, options))
     emit(as_json, written, show)
+
+
+def _script(channel: Any, data: str, book: str | None, options: dict[str, Any]) -> str:
+    """The same release in Python. With a ledger it is read again for free; without one it is made anew."""
+    from confide.reporting.script import with_imports
+    from confide.reporting.source import source
+
+    given = {name: value for name, value in options.items() if value not in (None, "", False)}
+    ledger = "" if book is None else f", ledger=cf.Ledger({book!r})"
+    told = "".join(f", {name}={source(value)}" for name, value in given.items())
+    return with_imports(
+        [f"channel = {source(channel)}", f"release = cf.release(channel, {data!r}{ledger}{told})", "print(release)"]
+    )
 
 
 def ledger(place: str, dataset: str | None, budget: str | None, as_json: bool) -> None:

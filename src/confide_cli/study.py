@@ -31,6 +31,7 @@ WORDS: dict[str, tuple[type, ...]] = {
     "theta": (str, int, float, list),
     "prior": (str, list, dict),
     "criterion": (str,),
+    "family": (str, list),
     "method": (str,),
     "route": (str,),
     "key": (int,),

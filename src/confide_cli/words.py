@@ -16,7 +16,7 @@ from confide.errors import InvalidArgument
 
 POPULATIONS = (
     "normal_mean", "normal_variance", "normal", "uniform_width", "bernoulli", "poisson", "exponential", "gamma", "beta",
-    "lognormal", "laplace", "categorical",
+    "lognormal", "laplace", "categorical", "negative_binomial",
 )  # fmt: skip
 STATISTICS = {
     "mean": "Mean", "median": "Median", "maximum": "Maximum", "minimum": "Minimum", "quantile": "Quantile",
@@ -26,6 +26,10 @@ MECHANISMS = {
     "laplace": "Laplace", "gaussian": "Gaussian", "randomized_response": "RandomizedResponse",
     "smooth_laplace": "SmoothLaplace", "smooth_cauchy": "SmoothCauchy", "exponential": "Exponential",
     "noiseless": "Noiseless",
+}  # fmt: skip
+FAMILIES = {
+    "power": "Power", "clip": "Clip", "threshold": "Threshold", "quantile": "QuantileLevel", "score": "ClippedScore",
+    "moments": "Moments",
 }  # fmt: skip
 _MOST_POINTS = 100_000
 
@@ -182,6 +186,14 @@ def read_statistic(text: str, bounds: Any) -> Any:
         options["q"] = read_number("--statistic", level)
     parts = _split(rest.strip() or "x")
     return build(parts if len(parts) > 1 else parts[0], bounds=tuple(bounds), **options)
+
+
+def read_families(given: Any) -> list[Any]:
+    """`clip`, or a list of such names."""
+    from confide.design import families
+
+    names = given if isinstance(given, list) else [given]
+    return [getattr(families, FAMILIES[choice("--family", str(name), FAMILIES)])() for name in names]
 
 
 def _split(text: str) -> list[str]:

@@ -1,6 +1,11 @@
 """Commands that work: what they print for people and for programs."""
 
+import contextlib
+import html
+import io
 import json
+import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -46,6 +51,20 @@ def test_help_is_quick_because_nothing_heavy_is_imported():
     assert printed.splitlines()[-1] == "[]"
 
 
+def test_shells_can_complete_a_command():
+    environment = {"_CONFIDE_COMPLETE": "complete_bash", "COMP_WORDS": "confide com", "COMP_CWORD": "1"}
+    code = "import sys; sys.argv = ['confide']; from confide_cli import main; main()"
+    made = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env=os.environ | environment,
+    )
+    assert made.stdout.split() == ["compare"]
+
+
 def test_version(confide):
     assert confide("--version")[:2] == (0, f"confide {cf.__version__}\n")
 
@@ -84,8 +103,6 @@ def test_compare_by_options_and_by_a_study(confide, result, tmp_path):
 def test_optimize_gives_words_that_release_takes(result, confide, people):
     found = result("optimize", "--population", "bernoulli", "--privacy", "pure:1", "--n", "100", "--theta", "0.3")
     valid("optimize", found)
-    import shlex
-
     code, printed, _ = confide("release", people, "--column", "x", *shlex.split(found["words"]))
     assert code == 0
     assert "No ledger keeps count" in printed
@@ -143,11 +160,61 @@ def test_a_table_of_noisy_records_and_parts(confide, result, people):
     assert "--output" in said
 
 
+def page_of(path):
+    """What a report's page says: the command and the script that it shows, run again, and the page itself."""
+    page = Path(path).read_text(encoding="utf-8")
+    command, script = (
+        html.unescape(page.split(f'<pre id="{name}">')[1].split("</pre>")[0]) for name in ("command", "script")
+    )
+    stream = io.StringIO()
+    with contextlib.redirect_stdout(stream):
+        exec(script, {})
+    return command, stream.getvalue(), html.unescape(page)
+
+
+def test_reports_say_the_answer_and_how_to_get_it_again(confide, result, people):
+    compared = ("compare", *NORMAL, *GAUSSIAN, "--n", "100", "--bounds", "-10", "10", "--theta", "2", "--method", "normal",
+                "--statistic", "mean abs(x)", "--statistic", "mean x**2", "--report", "compare.html")  # fmt: skip
+    code, printed, _ = confide(*compared)
+    assert code == 0
+    assert "Report written to compare.html" in printed
+    command, said, page = page_of("compare.html")
+    assert command == shlex.join(["confide", *compared])
+    assert "Best by expected variance: mean abs(x)." in said
+    assert "Best by expected variance: mean abs(x)." in page
+
+    assert confide("ledger", "budget.db", "people", "--budget", "gdp:2")[0] == 0
+    asked = ("release", people, "--column", "x", "--statistic", "mean x > 0", "--bounds", "-10", "10", *GAUSSIAN, "--n", "100",
+             "--ledger", "budget.db", "--dataset", "people", "--output", "release.json", "--report", "release.html")  # fmt: skip
+    made = result(*asked)  # --json prints nothing but JSON beside a report
+    valid("release", made)
+    _, said, page = page_of("release.html")
+    assert str(made["value"]) in said
+    assert str(made["value"]) in page
+    assert result("ledger", "budget.db", "people")["datasets"][0]["spent"] == {
+        "kind": "GDP",
+        "mu": 1.0,
+    }  # read again for free
+
+    asked = ("infer", "release.json", "--population", "bernoulli", "--prior", "probability ~ Beta(1, 1)", "--route", "normal",
+             "--report", "infer.html")  # fmt: skip
+    posterior = result(*asked)["parameters"]["probability"]
+    _, said, page = page_of("infer.html")
+    assert f"probability: {posterior['mean']:.4g} ± {posterior['sd']:.4g}" in said
+    assert f"probability is {posterior['mean']:.4g} ±" in page
+
+
 @pytest.mark.slow
 def test_demo(confide):
-    code, printed, _ = confide("demo")
+    code, printed, said = confide("demo", "--folder", "trial")
     assert code == 0
-    assert "90%" in printed
+    assert said == ""
+    assert "Left of the budget of people: 0.8-differential privacy (pure)" in printed
+    assert "the analyst was told: " in printed
+    for name in ("choice.html", "release.html", "report.html"):
+        assert str(Path("trial", name).resolve()) in printed
+    mean = float(printed.split("the analyst was told: ")[1].split()[0])
+    assert 2.3 < mean < 3.4  # four standard deviations of the posterior, and what the model misses
 
 
 @pytest.mark.parametrize(
@@ -161,8 +228,6 @@ def test_demo(confide):
     ],
 )
 def test_words_of_a_channel_read_back_as_the_channel(described):
-    import shlex
-
     from confide_cli.build import channel_of
     from confide_cli.study import Study
 

@@ -98,6 +98,19 @@ WRONG = [
     (["ledger", "broken.json"], 1, "no ledger"),
     (["ledger", "budget.db", "people", "--budget", "pure:2"], 1, "never changed"),
     (["schema", "everything"], 1, "schema"),
+    (["optimize", "--population", "bernoulli", "--privacy", "pure:1", "--n", "9", "--theta", "0.5", "--family", "clips"], 1, "did you mean clip?"),
+    (["demo", "--folder", "."], 2, "does not exist"),
+    # pages that cannot be written
+    (line("compare", "--theta", "2", "--statistic", "mean x", "--report", "no/folder/page.html"), 1, "no such folder"),
+    (line("compare", "--theta", "2", "--statistic", "mean x", "--report", "."), 1, "--report = '.' is a folder"),
+    ([*line("compare", "--theta", "2", "--statistic", "mean x"), "--report"], 2, "--report"),
+    (line("information", "--theta", "2", "--report", "page.html"), 2, "--report"),
+    (["optimize", "--population", "bernoulli", "--privacy", "pure:1", "--n", "9", "--theta", "0.5", "--report", "page.pdf"], 1, "web page"),
+    (["optimize", "--population", "bernoulli", "--privacy", "pure:1", "--n", "9", "--theta", "0.5", "--report", ""], 1, "--report"),
+    (["infer", "--value", "1", "--report", "people.csv", *line("", **PRIOR)[1:]], 1, "report.html"),
+    (["infer", "--value", "1", "--report", "people.csv/page.html", *line("", **PRIOR)[1:]], 1, "no such folder"),
+    ([*RELEASE, "--report", "no/folder/page.html", *line("", population=None)[1:]], 1, "no such folder"),
+    ([*RELEASE, "--report", "page.html", "--output", "no/folder/release.json", *line("", population=None)[1:]], 1, "--output"),
 ]  # fmt: skip
 
 
@@ -123,6 +136,12 @@ def test_wrong_command_lines_get_one_helpful_line(arguments, code, words, confid
     assert "Traceback" not in said
     assert re.search(words, said), said
     assert len(said) < 600
+
+
+def test_a_page_that_cannot_be_written_costs_nothing(confide, scene):
+    asked = [*RELEASE, "--ledger", "budget.db", "--dataset", "people", *line("", population=None)[1:]]
+    assert confide(*asked, "--report", "no/where.html")[0] == 1
+    assert cf.Ledger("budget.db").spent("people") is None
 
 
 def test_there_are_enough_of_them():

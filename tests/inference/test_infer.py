@@ -9,6 +9,7 @@ from scipy import integrate, stats
 import confide as cf
 from confide.inference import run as runner
 from confide.inference import start
+from confide.inference.kernel import Averaged
 from confide.inference.many import many_posteriors
 
 VARIANCE = cf.populations.normal_variance()
@@ -225,6 +226,8 @@ BAD = {
     "chains": (PRIOR, {"chains": 0}, "chains"),
     "draws": (PRIOR, {"draws": 0}, "draws"),
     "method": (PRIOR, {"method": "magic"}, "method"),
+    "no kernel": (PRIOR, {"method": Averaged}, "method"),
+    "a kernel's option": (PRIOR, {"method": Averaged(2), "colour": 3}, "options"),
     "route": (PRIOR, {"route": "magic"}, "route"),
     "latent": (PRIOR, {"method": "mhaar", "latent": "w"}, "latent"),
     "walk": (PRIOR, {"method": "mhaar", "walk": 2.0}, "walk"),

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from confide._call import remembered
 from confide._precision import float64
 from confide.design.comparison import Comparison
 from confide.design.criteria import find_criterion
@@ -17,6 +18,7 @@ from confide.errors import InvalidArgument
 from confide.model import Model
 
 
+@remembered
 @float64
 def compare(
     models: Mapping[str, Model] | Sequence[Model],

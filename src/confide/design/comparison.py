@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from confide._call import Call
 from confide.design.criteria import CRITERIA, Criterion
 from confide.design.currency import costs, equal
 from confide.design.evaluate import SHOWN, Evaluation
@@ -34,6 +35,17 @@ class Comparison:
     `table` is a DataFrame with a row per channel, best first; `best` is the winner's name, or None where estimates do
     not tell the leaders apart; `winners` lists the stretches of θ on which each wins, and `crossings` the θ between
     them (one parameter). `information` maps names to `Information`.
+
+    >>> import confide as cf
+    >>> population, noise = cf.populations.normal_variance(), cf.Gaussian(cf.GDP(1.0))
+    >>> def model(s):
+    ...     return cf.Model(population, cf.Channel(cf.Mean(s, bounds=(-10, 10)), noise, n=100))
+    >>> models = {"abs": model("abs(x)"), "square": model("x**2")}
+    >>> found = cf.compare(models, theta=[1.0, 2.0], method="normal")
+    >>> print(found.verdict)
+    Best by expected variance: abs.
+    >>> found.winners
+    (Stretch(name='abs', low=1.0, high=2.0),)
     """
 
     evaluations: Mapping[str, Evaluation]
@@ -41,6 +53,7 @@ class Comparison:
     criterion: Criterion
     delta: float | None = None
     method: str = "auto"
+    call: Call | None = field(default=None, repr=False)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -89,6 +102,15 @@ class Comparison:
 
         For several parameters: F_a − F_b has no negative eigenvalue (the Loewner order), so that a says at least as
         much about every function of θ.
+
+        >>> import confide as cf
+        >>> population, noise = cf.populations.normal_variance(), cf.Gaussian(cf.GDP(1.0))
+        >>> def model(s):
+        ...     return cf.Model(population, cf.Channel(cf.Mean(s, bounds=(-10, 10)), noise, n=100))
+        >>> models = {"abs": model("abs(x)"), "square": model("x**2")}
+        >>> found = cf.compare(models, theta=[1.0, 2.0], method="normal")
+        >>> found.dominates("abs", "square"), found.dominates("square", "abs")
+        (True, False)
         """
         first, second = self._find(a), self._find(b)
         difference = first.matrices - second.matrices
@@ -200,6 +222,15 @@ class Comparison:
 
         Against privacy or n, `values` are the parameters (ε, μ or ρ) or numbers of records, and `theta` where the
         information is taken (by default the middle one).
+
+        >>> import confide as cf
+        >>> population, noise = cf.populations.normal_variance(), cf.Gaussian(cf.GDP(1.0))
+        >>> def model(s):
+        ...     return cf.Model(population, cf.Channel(cf.Mean(s, bounds=(-10, 10)), noise, n=100))
+        >>> models = {"abs": model("abs(x)"), "square": model("x**2")}
+        >>> found = cf.compare(models, theta=[1.0, 2.0], method="normal")
+        >>> [line.get_label() for line in found.plot().get_lines()]
+        ['abs', 'square']
         """
         from confide.design.plot import plot
 

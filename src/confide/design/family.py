@@ -20,7 +20,12 @@ Floats = NDArray[np.float64]
 
 
 class Family(ABC):
-    """A family of statistics that a search may choose from. Subclass `MeanFamily` to add one of your own."""
+    """A family of statistics that a search may choose from. Subclass `MeanFamily` to add one of your own.
+
+    >>> from confide.design import families
+    >>> families.Power().name, families.Power().scalar
+    ('power', True)
+    """
 
     #: how the family is spoken of
     name: str
@@ -66,7 +71,17 @@ class MeanFamily(Family):
         """The statistic that the numbers make, with its numbers rounded to what people read."""
 
     def values(self, law: Tabulated, parameters: Floats) -> Candidates:
-        """s at the tabulated points for many candidates (B, p)."""
+        """s at the tabulated points for many candidates (B, p).
+
+        >>> import confide as cf, jax
+        >>> from confide.design.points import points
+        >>> from confide.design.tabulated import tabulate
+        >>> population = cf.populations.normal_variance()
+        >>> with jax.enable_x64(True):
+        ...     law = tabulate(population, points(population, 2.0, None))
+        >>> cf.families.Power().values(law, np.array([[1.0, 0.0], [2.0, 1.0]])).s.shape[:2]
+        (2, 1)
+        """
         return from_statistics(law, [self.statistic(law, each) for each in parameters])
 
     def search(self, problem: Problem, kind: type[Mechanism]) -> Found | None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from confide._call import remembered
 from confide._precision import float64
 from confide.design.criteria import Criterion, directions, find_criterion
 from confide.design.evaluate import Evaluation, evaluate
@@ -48,6 +49,7 @@ _DOUBT, _DOUBT_FEW = 0.1, 3.0
 _MOST_EXACT = 8
 
 
+@remembered
 @float64
 def optimize(
     population: Population,

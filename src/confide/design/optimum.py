@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from confide._call import Call
 from confide.channel import Channel
 from confide.design.criteria import CRITERIA, Criterion
 from confide.design.evaluate import Evaluation
@@ -71,10 +72,20 @@ class Optimum:
     `best` is the winning channel, `channels` all of them in the order of `table`: a row per family and mechanism with
     the score that ranks, the information (averaged over θ), what the normal model and the exact route say of it, the
     efficiency against the records' own information, and the share of the best. `explain()` says why the winner wins.
+
+    >>> import confide as cf
+    >>> population = cf.populations.normal_variance()
+    >>> families = [cf.families.Power()]
+    >>> found = cf.optimize(population, privacy=cf.GDP(1.0), n=100, theta=2.0, families=families, exact=False)
+    >>> print(found.best.statistic)
+    the mean of abs(x)**2.24 with x clipped to [-3.086, 3.086]
+    >>> list(found.table["mechanism"])
+    ['Gaussian', 'Laplace']
     """
 
     candidates: tuple[Candidate, ...]
     problem: Problem
+    call: Call | None = field(default=None, repr=False)
 
     @property
     def best(self) -> Channel:

@@ -33,6 +33,13 @@ class Pilot:
     The plan never sees a record. `channel` is to be released from the records of `part`, `choose(release)` then returns
     the channel for those of `rest`, and `infer(first, second)` learns from both. `candidates` are the channels that it
     chooses from; None leaves the choice to `optimize`.
+
+    >>> import confide as cf, numpyro.distributions as dist
+    >>> clips = [cf.Mean("x", bounds=(0, clip)) for clip in (1.0, 4.0, 16.0)]
+    >>> plan = cf.pilot(cf.populations.exponential(), prior={"rate": dist.LogNormal(0.0, 1.0)}, privacy=cf.GDP(1.0),
+    ...                 n=1000, first=clips[1], candidates=clips)
+    >>> plan.part, plan.rest
+    (Rows(start=0, stop=100), Rows(start=100, stop=1000))
     """
 
     population: Population
@@ -63,7 +70,15 @@ class Pilot:
         return self.channel.guarantee
 
     def choose(self, release: Release, *, route: str = "auto") -> Channel:
-        """The channel for the other records, by the posterior of the pilot's release."""
+        """The channel for the other records, by the posterior of the pilot's release.
+
+        >>> import confide as cf, numpyro.distributions as dist
+        >>> clips = [cf.Mean("x", bounds=(0, clip)) for clip in (1.0, 4.0, 16.0)]
+        >>> plan = cf.pilot(cf.populations.exponential(), prior={"rate": dist.LogNormal(0.0, 1.0)}, privacy=cf.GDP(1.0),
+        ...                 n=1000, first=clips[1], candidates=clips)
+        >>> print(plan.choose(cf.Release(plan.channel, 0.2), route="normal").statistic)
+        the mean of x with x clipped to [0, 1]
+        """
         value = self._value(release, self.channel, "release")
         return self._chosen(np.asarray([value]), route)[0]
 
@@ -82,7 +97,17 @@ class Pilot:
         return [self.candidates[i] for i in choose(model, values, self.prior, models, self.criterion, route)]
 
     def infer(self, first: Release, second: Release, **options: Any) -> Any:
-        """The posterior given both releases; options are those of `confide.infer`."""
+        """The posterior given both releases; options are those of `confide.infer`.
+
+        >>> import confide as cf, numpyro.distributions as dist
+        >>> clips = [cf.Mean("x", bounds=(0, clip)) for clip in (1.0, 4.0, 16.0)]
+        >>> plan = cf.pilot(cf.populations.exponential(), prior={"rate": dist.LogNormal(0.0, 1.0)}, privacy=cf.GDP(1.0),
+        ...                 n=1000, first=clips[1], candidates=clips)
+        >>> first = cf.Release(plan.channel, 0.2)
+        >>> second = cf.Release(plan.choose(first, route="normal"), 0.2)
+        >>> plan.infer(first, second, route="normal").names
+        ('rate',)
+        """
         from confide.inference import infer
 
         self._value(first, self.channel, "first")
@@ -99,7 +124,15 @@ class Pilot:
         return channel.check_value(release.value)
 
     def with_privacy(self, level: float | Privacy) -> Pilot:
-        """The same plan at another level of privacy."""
+        """The same plan at another level of privacy.
+
+        >>> import confide as cf, numpyro.distributions as dist
+        >>> clips = [cf.Mean("x", bounds=(0, clip)) for clip in (1.0, 4.0, 16.0)]
+        >>> plan = cf.pilot(cf.populations.exponential(), prior={"rate": dist.LogNormal(0.0, 1.0)}, privacy=cf.GDP(1.0),
+        ...                 n=1000, first=clips[1], candidates=clips)
+        >>> plan.with_privacy(0.5).guarantee
+        GDP(mu=0.5)
+        """
         candidates = None
         if self.candidates is not None:
             candidates = tuple(with_privacy(each, level) for each in self.candidates)

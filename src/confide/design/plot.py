@@ -13,6 +13,8 @@ from confide.design.levels import unit_of, with_privacy
 from confide.design.points import Points
 from confide.errors import IncompatibleError, InvalidArgument
 from confide.model import Model
+from confide.plots.information import Line, draw, lines
+from confide.plots.style import styled
 
 if TYPE_CHECKING:
     from confide.design.comparison import Comparison
@@ -25,25 +27,29 @@ def plot(comparison: Comparison, ax: Any, against: str, values: Any, theta: Any)
 
     if against not in ("theta", "privacy", "n"):
         raise InvalidArgument("against", against, "cannot be drawn against", "use 'theta', 'privacy' or 'n'")
-    if ax is None:
-        _, ax = plt.subplots(layout="constrained")
-    if against == "theta":
-        _against_theta(comparison, ax)
-    else:
-        _against_other(comparison, ax, against, values, theta)
+    with styled():
+        if ax is None:
+            _, ax = plt.subplots(figsize=(7.2, 3.8), layout="constrained")
+        if against == "theta":
+            _against_theta(comparison, ax)
+        else:
+            _against_other(comparison, ax, against, values, theta)
+        _finish(comparison, ax)
+    return ax
+
+
+def _finish(comparison: Comparison, ax: Any) -> None:
     ax.set_yscale("log")
     ax.set_ylabel("Fisher information" if comparison.points.thetas.shape[1] == 1 else "trace of F")
     ax.legend()
-    return ax
 
 
 def _against_theta(comparison: Comparison, ax: Any) -> None:
     thetas = comparison.points.thetas
     if thetas.shape[1] > 1:
         raise IncompatibleError("theta has several parameters; draw the information against 'privacy' or 'n' instead")
-    order = np.argsort(thetas[:, 0])
-    for name, each in comparison.evaluations.items():
-        _line(ax, thetas[order, 0], each.matrices[order, 0, 0], each.errors[order, 0, 0], name)
+    for line in lines(comparison.evaluations):
+        draw(ax, line)
     ax.set_xlabel(next(iter(comparison.evaluations.values())).model.population.names[0])
 
 
@@ -66,12 +72,5 @@ def _against_other(comparison: Comparison, ax: Any, against: str, values: Any, t
             result = evaluate(Model(population, changed), at, comparison.method, 0)
             found.append(np.trace(result.matrices[0]))
             errors.append(np.sqrt(np.sum(np.diagonal(result.errors[0]) ** 2)))
-        _line(ax, numbers, np.asarray(found), np.asarray(errors), name)
+        draw(ax, Line(name, numbers, np.asarray(found), np.asarray(errors)))
     ax.set_xlabel(label)
-
-
-def _line(ax: Any, x: Any, y: Any, error: Any, name: str) -> None:
-    (line,) = ax.plot(x, y, label=name)
-    if np.any(error > 0):
-        low = np.maximum(y - 2 * error, np.min(y[y > 0]) * 1e-3)
-        ax.fill_between(x, low, y + 2 * error, color=line.get_color(), alpha=0.2, linewidth=0)

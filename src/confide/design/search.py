@@ -7,7 +7,6 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
-from scipy.stats import qmc
 
 from confide.design.family import MeanFamily
 from confide.design.problem import MEANS, Found, Problem
@@ -80,6 +79,8 @@ def _ordered(loss: float) -> float:
 def _grid(box: Floats) -> Floats:
     side = _PER_SIDE.get(len(box))
     if side is None:
+        from scipy.stats import qmc
+
         unit = qmc.Sobol(len(box), scramble=False).random(_SOBOL)
     else:
         unit = np.stack(np.meshgrid(*[np.linspace(0, 1, side)] * len(box), indexing="ij"), -1).reshape(-1, len(box))

@@ -38,6 +38,14 @@ class Study:
     Its columns: `mse` of the posterior mean with its standard error `mse_se`, `bias`, `coverage_50`, `coverage_90`,
     `coverage_95` and `width_…` of central intervals, `posterior_variance` (the mean of it), `predicted_variance` (from
     the Fisher information, where it is known) and `choice`, what a pilot chose most often.
+
+    >>> import confide as cf, numpyro.distributions as dist
+    >>> channel = cf.Channel(cf.Mean("abs(x)", bounds=(-10, 10)), cf.Gaussian(cf.GDP(1.0)), n=100)
+    >>> prior = {"variance": dist.LogNormal(0.5, 0.5)}
+    >>> found = cf.study(cf.populations.normal_variance(), {"abs": channel}, prior=prior, theta=2.0, releases=100,
+    ...                  route="normal")
+    >>> found.computed, found.found
+    (1, 0)
     """
 
     table: Any

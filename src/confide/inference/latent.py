@@ -81,7 +81,7 @@ KERNELS: dict[str, Callable[[Options], Kernel]] = {
 def posterior(
     problem: Problem,
     joint: Joint | None,
-    method: str,
+    method: str | Kernel,
     key: jax.Array,
     *,
     chains: int,
@@ -90,6 +90,7 @@ def posterior(
     **given: Any,
 ) -> Posterior:
     """Draws by a kernel."""
+    own, method = (method, type(method).__name__) if isinstance(method, Kernel) else (None, method)
     options = _options(method, given)
     if method == "mh":
         assert joint is not None
@@ -98,7 +99,7 @@ def posterior(
         what = joint.name
     else:
         target, what = make_target(problem, options)
-        kernel = KERNELS[method](options)
+        kernel = KERNELS[method](options) if own is None else own
     trace = run(kernel, target, key, chains=chains, warmup=warmup, draws=draws, walk=options.walk)
     named = {name: np.asarray(part) for name, part in problem.prior.by_name(trace.theta).items()}
     variance = _estimate_variance(kernel, target, key, trace)

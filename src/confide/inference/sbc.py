@@ -12,7 +12,6 @@ from typing import Any
 import jax
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 from confide._precision import float64
 from confide._progress import progress
@@ -26,7 +25,15 @@ from confide.published import Release
 
 @dataclass(frozen=True, repr=False)
 class Calibration:
-    """Ranks of the true parameters among `size` thinned posterior draws, one row per simulated release."""
+    """Ranks of the true parameters among `size` thinned posterior draws, one row per simulated release.
+
+    >>> import confide as cf, numpyro.distributions as dist
+    >>> channel = cf.Channel(cf.Mean("x", bounds=(0, 1)), cf.Laplace(cf.PureDP(1.0)), n=1000)
+    >>> model = cf.Model(cf.populations.bernoulli(), channel)
+    >>> found = cf.sbc(model, {"probability": dist.Beta(1.0, 1.0)}, releases=20, route="normal")
+    >>> found.ranks.shape, found.size
+    ((20, 1), 63)
+    """
 
     ranks: NDArray[np.int64]
     size: int
@@ -36,10 +43,20 @@ class Calibration:
     @property
     def p_value(self) -> dict[str, float]:
         """How likely ranks as uneven as these are if the method is right: chi-square over bins, by parameter."""
+        from scipy import stats
+
         return {name: float(stats.chisquare(self.counts(j)).pvalue) for j, name in enumerate(self.names)}
 
     def counts(self, column: int = 0) -> NDArray[np.int64]:
-        """Ranks in equal bins, with at least five expected in each."""
+        """Ranks in equal bins, with at least five expected in each.
+
+        >>> import confide as cf, numpyro.distributions as dist
+        >>> channel = cf.Channel(cf.Mean("x", bounds=(0, 1)), cf.Laplace(cf.PureDP(1.0)), n=1000)
+        >>> model = cf.Model(cf.populations.bernoulli(), channel)
+        >>> found = cf.sbc(model, {"probability": dist.Beta(1.0, 1.0)}, releases=20, route="normal")
+        >>> int(found.counts().sum())
+        20
+        """
         bins = max(2, min(20, self.size + 1, self.ranks.shape[0] // 5))
         edges = np.linspace(-0.5, self.size + 0.5, bins + 1)
         # a rank is spread over the integers that share a bin, so that bins need not divide the number of ranks
@@ -47,8 +64,17 @@ class Calibration:
         return np.histogram(self.ranks[:, column] + jitter, edges)[0]
 
     def plot(self) -> Any:
-        """Rank histograms, with the band that holds 99% of the bars if the method is right."""
+        """Rank histograms, with the band that holds 99% of the bars if the method is right.
+
+        >>> import confide as cf, numpyro.distributions as dist
+        >>> channel = cf.Channel(cf.Mean("x", bounds=(0, 1)), cf.Laplace(cf.PureDP(1.0)), n=1000)
+        >>> model = cf.Model(cf.populations.bernoulli(), channel)
+        >>> found = cf.sbc(model, {"probability": dist.Beta(1.0, 1.0)}, releases=20, route="normal")
+        >>> type(found.plot()).__name__
+        'Figure'
+        """
         import matplotlib.pyplot as plt
+        from scipy import stats
 
         figure, axes = plt.subplots(
             1, len(self.names), figsize=(4.2 * len(self.names), 3.0), squeeze=False, layout="constrained"

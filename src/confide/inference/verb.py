@@ -5,12 +5,15 @@ from __future__ import annotations
 import operator
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
+from confide._call import remembered
 from confide._precision import float64
 from confide._random import as_key
 from confide.errors import IncompatibleError, InvalidArgument
 from confide.inference import grid, latent, nuts
+from confide.inference.kernel import Kernel
 from confide.inference.problem import Problem, read
 from confide.likelihood.joint import Disjoint, Joint, joint_route
 from confide.likelihood.pool import PoolRoute
@@ -23,6 +26,7 @@ _POOL = 2**12
 METHODS = ("grid", "nuts", "mh", *latent.KERNELS)
 
 
+@remembered
 @float64
 def infer(
     population: Population,
@@ -30,7 +34,7 @@ def infer(
     prior: Any,
     *,
     same_records: bool | None = None,
-    method: str = "auto",
+    method: str | Kernel = "auto",
     route: str = "auto",
     key: Any = 0,
     chains: int = 4,
@@ -47,7 +51,8 @@ def infer(
     - `grid`: quadrature, independent draws;  `nuts`: NumPyro's sampler on p(y | θ);
     - `mh`: Algorithm 4 of the paper, Metropolis–Hastings on p(y | θ) by `route`;
     - `pmmh`: Algorithm 5;  `mhaar`: Algorithms 6 (`latent="u"`), 7 (`latent="z"`, `subset=m`) and 8 (for `Each`);
-    - `gibbs`: Metropolis–Hastings within Gibbs;  `correlated`: the correlated pseudo-marginal algorithm.
+    - `gibbs`: Metropolis–Hastings within Gibbs;  `correlated`: the correlated pseudo-marginal algorithm;
+    - a `Kernel` of your own, from `confide.inference.kernel`, on the same latent variables.
 
     Options of the latent methods: `latent` ("u" is the normal approximation of a mean, "z" is exact), `copies` (the
     paper's N), `subset`, `walk` (a `Walk`, else one is adapted during warm-up), `refresh`, `centre`
@@ -61,10 +66,13 @@ def infer(
     (0.3104, 0.0147)
     """
     problem = read(population, releases, prior, same_records)
-    if method != "auto" and method not in METHODS:
+    if not isinstance(method, Kernel) and method != "auto" and method not in METHODS:
         raise InvalidArgument("method", method, "is not a method", f"use 'auto' or one of {', '.join(METHODS)}")
     chains, warmup, draws = _count("chains", chains), _count("warmup", warmup), _count("draws", draws)
     random = as_key(key)
+    run = partial(latent.posterior, problem, key=random, chains=chains, warmup=warmup, draws=draws, **options)
+    if isinstance(method, Kernel):
+        return run(joint=None, method=method)
     joint = None
     if method in ("auto", "grid", "nuts", "mh"):
         joint = _joint(problem, route, method)
@@ -75,7 +83,7 @@ def infer(
         if method == "grid":
             return grid.posterior(problem, joint, random, chains, draws)
         return nuts.posterior(problem, joint, random, chains, warmup, draws)
-    return latent.posterior(problem, joint, method, random, chains=chains, warmup=warmup, draws=draws, **options)
+    return run(joint=joint, method=method)
 
 
 def _joint(problem: Problem, route: str, method: str) -> Joint | None:

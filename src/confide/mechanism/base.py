@@ -35,6 +35,11 @@ class Law(eqx.Module):
     Numbers are leaves of the pytree, so that a compiled function that takes a law as an argument serves every
     scale; the K of the window is static. All methods can be traced, batched and
     compiled, and compute in double precision where JAX does.
+
+    >>> import confide as cf
+    >>> law = cf.Channel(cf.Mean("x", bounds=(0, 1)), cf.Laplace(cf.PureDP(1.0)), n=100).law
+    >>> law.window, law.description
+    (0, 'Laplace noise of scale 0.01')
     """
 
     @property

@@ -1,4 +1,4 @@
-"""Prior and posterior of each parameter."""
+"""Prior, likelihood and posterior of each parameter."""
 
 from __future__ import annotations
 
@@ -8,23 +8,28 @@ import jax
 import numpy as np
 from numpy.typing import NDArray
 
+from confide.plots.style import BLUE, GREY, VERMILION, styled
+
 if TYPE_CHECKING:
     from confide.posterior import Posterior
 
 Floats = NDArray[np.float64]
 
-#: dark enough to tell apart in grey, and by all eyes
-PRIOR, POSTERIOR = "#999999", "#0072B2"
 _POINTS = 400
 
 
 class Curve(NamedTuple):
-    """A density over values of one parameter: the posterior's, the prior's, and the central 90%."""
+    """A density over values of one parameter: the posterior's, the prior's, and the central 90%.
+
+    The likelihood is scaled to the area of a density over the values drawn; it is there where the posterior was
+    integrated, as the ratio of the two.
+    """
 
     label: str
     theta: Floats
     posterior: Floats
     prior: Floats | None
+    likelihood: Floats | None
     interval: tuple[float, float]
 
 
@@ -39,16 +44,34 @@ def curves(posterior: Posterior) -> list[Curve]:
             label = name if draws.shape[1] == 1 else f"{name}[{j}]"
             theta, density = _density(posterior, draws[:, j])
             prior = _prior(posterior, position, theta) if draws.shape[1] == 1 else None
-            found.append(Curve(label, theta, density, prior, (float(low[j]), float(high[j]))))
+            likelihood = None if prior is None or _grid(posterior) is None else _likelihood(theta, density, prior)
+            found.append(Curve(label, theta, density, prior, likelihood, (float(low[j]), float(high[j]))))
     return found
 
 
-def _density(posterior: Posterior, draws: Floats) -> tuple[Floats, Floats]:
+def _grid(posterior: Posterior) -> tuple[Floats, Floats, Floats] | None:
+    """θ, density and distribution function, where the posterior of one parameter was integrated."""
     exact = posterior.exact
-    if exact is not None and exact.theta is not None and exact.density is not None and exact.cdf is not None:
-        low, high = np.interp([0.0005, 0.9995], exact.cdf, exact.theta)
+    if exact is None or exact.theta is None or exact.density is None or exact.cdf is None:
+        return None
+    return exact.theta, exact.density, exact.cdf
+
+
+def _likelihood(theta: Floats, density: Floats, prior: Floats) -> Floats | None:
+    """p(y | θ), scaled to unit area; None where the prior vanishes on the way."""
+    if not np.all(prior > 0):
+        return None
+    ratio = density / prior
+    return np.asarray(ratio / np.trapezoid(ratio, theta))
+
+
+def _density(posterior: Posterior, draws: Floats) -> tuple[Floats, Floats]:
+    grid = _grid(posterior)
+    if grid is not None:
+        at, exact, cdf = grid
+        low, high = np.interp([0.0005, 0.9995], cdf, at)
         theta = np.linspace(low, high, _POINTS)
-        return theta, np.interp(theta, exact.theta, exact.density)
+        return theta, np.interp(theta, at, exact)
     from scipy.stats import gaussian_kde
 
     low, high = np.quantile(draws, [0.001, 0.999])
@@ -62,22 +85,28 @@ def _prior(posterior: Posterior, position: int, theta: Floats) -> Floats:
 
 
 def plot_posterior(posterior: Posterior, axes: Any = None) -> Any:
-    """One panel per parameter."""
+    """One panel per parameter; returns the figure."""
     import matplotlib.pyplot as plt
 
     drawn = curves(posterior)
-    if axes is None:
-        _, axes = plt.subplots(1, len(drawn), figsize=(4.2 * len(drawn), 3.2), squeeze=False, layout="constrained")
-    panels = np.ravel(axes)
-    for panel, curve in zip(panels, drawn, strict=True):
-        inside = (curve.theta >= curve.interval[0]) & (curve.theta <= curve.interval[1])
-        panel.fill_between(curve.theta[inside], curve.posterior[inside], color=POSTERIOR, alpha=0.25, linewidth=0)
-        panel.plot(curve.theta, curve.posterior, color=POSTERIOR, label="posterior, 90% shaded")
-        if curve.prior is not None:
-            panel.plot(curve.theta, curve.prior, color=PRIOR, linestyle="--", label="prior")
-        panel.set_xlabel(curve.label)
-        panel.set_ylabel("density")
-        panel.set_ylim(bottom=0)
-        panel.legend(frameon=False, fontsize="small")
-        panel.spines[["top", "right"]].set_visible(False)
+    with styled():
+        if axes is None:
+            _, axes = plt.subplots(1, len(drawn), figsize=(4.6 * len(drawn), 3.2), squeeze=False, layout="constrained")
+        panels = np.ravel(axes)
+        for panel, curve in zip(panels, drawn, strict=True):
+            _draw(panel, curve)
     return panels[0].figure
+
+
+def _draw(panel: Any, curve: Curve) -> None:
+    inside = (curve.theta >= curve.interval[0]) & (curve.theta <= curve.interval[1])
+    panel.fill_between(curve.theta[inside], curve.posterior[inside], color=BLUE, alpha=0.2, linewidth=0)
+    panel.plot(curve.theta, curve.posterior, color=BLUE, linestyle="-", label="posterior, 90% shaded")
+    if curve.likelihood is not None:
+        panel.plot(curve.theta, curve.likelihood, color=VERMILION, linestyle=":", label="likelihood, scaled")
+    if curve.prior is not None:
+        panel.plot(curve.theta, curve.prior, color=GREY, linestyle="--", label="prior")
+    panel.set_xlabel(curve.label)
+    panel.set_ylabel("density")
+    panel.set_ylim(bottom=0)
+    panel.legend()

@@ -165,43 +165,85 @@ class Population:
 
     @float64
     def distribution(self, theta: ArrayLike) -> Any:
-        """The numpyro distribution of a record at θ; a batch of θ is the family's to broadcast."""
+        """The numpyro distribution of a record at θ; a batch of θ is the family's to broadcast.
+
+        >>> from confide import populations
+        >>> type(populations.exponential().distribution(2.0)).__name__
+        'Exponential'
+        """
         return density.at(self, jnp.asarray(self.theta(theta)))
 
     @float64
     def support(self, theta: ArrayLike) -> tuple[jax.Array, jax.Array]:
-        """The ends of the support, each of the batch shape of θ."""
+        """The ends of the support, each of the batch shape of θ.
+
+        >>> from confide import populations
+        >>> low, high = populations.uniform_width().support(3.0)
+        >>> float(low), float(high)
+        (-3.0, 3.0)
+        """
         low, high = batches.support(self, self.theta(theta))
         return low, high
 
     @float64
     def breaks(self, theta: ArrayLike) -> jax.Array:
-        """Points where the density is not smooth in x, of shape batch + (m,); most families have none."""
+        """Points where the density is not smooth in x, of shape batch + (m,); most families have none.
+
+        >>> from confide import populations
+        >>> print(populations.laplace().breaks([5.0, 1.0]))
+        [5.]
+        """
         return batches.breaks(self, self.theta(theta))
 
     @float64
     def log_prob(self, x: ArrayLike, theta: ArrayLike) -> jax.Array:
-        """log p(x | θ), −∞ outside the support; x broadcasts against the batch of θ."""
+        """log p(x | θ), −∞ outside the support; x broadcasts against the batch of θ.
+
+        >>> from confide import populations
+        >>> print(populations.exponential().log_prob([1.0, -1.0], 2.0).round(6))
+        [-1.306853      -inf]
+        """
         return batches.log_prob(self, space.as_float64(x), self.theta(theta))
 
     @float64
     def score(self, x: ArrayLike, theta: ArrayLike) -> jax.Array:
-        """∂ log p(x | θ) / ∂θ, with the d derivatives on the last axis."""
+        """∂ log p(x | θ) / ∂θ, with the d derivatives on the last axis.
+
+        >>> from confide import populations
+        >>> print(populations.exponential().score([0.25, 1.0], 2.0))
+        [[ 0.25]
+         [-0.5 ]]
+        """
         return batches.score(self, space.as_float64(x), self.theta(theta))
 
     @float64
     def cdf(self, x: ArrayLike, theta: ArrayLike) -> jax.Array:
-        """P(X ≤ x)."""
+        """P(X ≤ x).
+
+        >>> from confide import populations
+        >>> print(populations.bernoulli().cdf([0.0, 1.0], 0.25))
+        [0.75 1.  ]
+        """
         return batches.cdf(self, space.as_float64(x), self._integrable(theta))
 
     @float64
     def survival(self, x: ArrayLike, theta: ArrayLike) -> jax.Array:
-        """P(X > x), accurate where it is small."""
+        """P(X > x), accurate where it is small.
+
+        >>> from confide import populations
+        >>> print(f"{populations.normal_mean().survival(10.0, 0.0):.3e}")
+        7.620e-24
+        """
         return batches.survival(self, space.as_float64(x), self._integrable(theta))
 
     @float64
     def quantile(self, q: ArrayLike, theta: ArrayLike) -> jax.Array:
-        """The smallest x with P(X ≤ x) ≥ q."""
+        """The smallest x with P(X ≤ x) ≥ q.
+
+        >>> from confide import populations
+        >>> print(populations.exponential().quantile(0.5, 2.0).round(6))
+        0.346574
+        """
         level = space.as_float64(q)
         if not space.is_traced(level) and not np.all((level >= 0) & (level <= 1)):
             raise InvalidArgument("q", q, "is not a probability", "give numbers from 0 to 1")
@@ -209,12 +251,22 @@ class Population:
 
     @float64
     def sample(self, key: object, theta: ArrayLike, shape: int | tuple[int, ...] = ()) -> jax.Array:
-        """Independent records, of shape batch + shape."""
+        """Independent records, of shape batch + shape.
+
+        >>> from confide import populations
+        >>> populations.poisson().sample(key=0, theta=[1.0, 5.0], shape=(3,)).shape
+        (2, 3)
+        """
         return batches.sample(self, as_key(key), self.theta(theta), _as_shape(shape))
 
     @float64
     def draw_noise(self, key: object, shape: int | tuple[int, ...] = ()) -> jax.Array:
-        """Independent z ~ μ, the noise that `transform` turns into records."""
+        """Independent z ~ μ, the noise that `transform` turns into records.
+
+        >>> from confide import populations
+        >>> populations.normal().draw_noise(key=0, shape=(4,)).shape
+        (4,)
+        """
         return batches.draw_noise(self, as_key(key), _as_shape(shape))
 
     @float64
@@ -258,7 +310,12 @@ class Population:
 
     @float64
     def constrain(self, unconstrained: ArrayLike) -> jax.Array:
-        """The inverse of `unconstrain`."""
+        """The inverse of `unconstrain`.
+
+        >>> from confide import populations
+        >>> print(populations.exponential().constrain([0.0]))
+        [1.]
+        """
         free = space.arrange(unconstrained, self.unconstrained_dimension, "unconstrained")
         return space.constrain(self.space, jnp.asarray(free))
 

@@ -14,6 +14,7 @@ function            parameters                      a record
 `beta`              concentration1, concentration0  density ∝ x^{concentration1 − 1} (1 − x)^{concentration0 − 1}
 `bernoulli`         probability                     1 with this probability, else 0
 `poisson`           rate                            a count with this mean
+`negative_binomial` mean                            a count with variance mean + mean²/concentration, that one known
 `categorical`       probabilities                   a code 0, …, k − 1
 =================== =============================== ==============================================================
 
@@ -32,3 +33,4 @@ from confide.populations.gaussian import lognormal as lognormal
 from confide.populations.gaussian import normal as normal
 from confide.populations.gaussian import normal_mean as normal_mean
 from confide.populations.gaussian import normal_variance as normal_variance
+from confide.populations.overdispersed import negative_binomial as negative_binomial

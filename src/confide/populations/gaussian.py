@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -15,6 +12,7 @@ from numpyro.distributions import constraints
 
 from confide.errors import InvalidArgument
 from confide.population import Population
+from confide.populations.known import Known, called
 
 
 def _standard_normal() -> dist.Distribution:
@@ -65,18 +63,6 @@ def normal() -> Population:
     )
 
 
-@dataclass(frozen=True)
-class _Known:
-    """A function of mean and variance with one of them known; equal to another if both parts are."""
-
-    function: Callable[..., Any]
-    known: str
-    value: float
-
-    def __call__(self, *args: jax.Array, **unknown: jax.Array) -> Any:
-        return self.function(*args, **unknown, **{self.known: jnp.asarray(self.value)})
-
-
 def _mean_information(mean: jax.Array, variance: jax.Array) -> jax.Array:
     return _information(mean, variance)[:1, :1]
 
@@ -91,15 +77,15 @@ def _with_known(known: str, value: float) -> Population:
         "mean": ("variance", _variance_information, constraints.positive),
     }[known]
     return Population(
-        _Known(_normal, known, value),
+        Known(_normal, known, value),
         {unknown: constraint},
-        f"normal_{unknown}({known}={value:g})",
+        called(f"normal_{unknown}", known, value),
         noise=_standard_normal,
-        transform=_Known(_transform, known, value),
-        cdf=_Known(_cdf, known, value),
-        survival=_Known(_survival, known, value),
-        quantile=_Known(_quantile, known, value),
-        information=_Known(information, known, value),
+        transform=Known(_transform, known, value),
+        cdf=Known(_cdf, known, value),
+        survival=Known(_survival, known, value),
+        quantile=Known(_quantile, known, value),
+        information=Known(information, known, value),
     )
 
 

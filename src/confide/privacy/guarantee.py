@@ -28,7 +28,11 @@ TOLERANCE = 1e-12
 
 
 class Privacy(ABC):
-    """A guarantee of privacy; one of `PureDP`, `ApproxDP`, `ZCDP`, `GDP` and `Unlimited`."""
+    """A guarantee of privacy; one of `PureDP`, `ApproxDP`, `ZCDP`, `GDP` and `Unlimited`.
+
+    >>> [kind.__name__ for kind in Privacy.__subclasses__()]
+    ['PureDP', 'ApproxDP', 'ZCDP', 'GDP', 'Unlimited']
+    """
 
     def delta_at(self, epsilon: float) -> float:
         """The smallest δ such that this guarantee implies (ε, δ)-differential privacy; 1 says that it implies nothing.

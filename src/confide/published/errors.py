@@ -19,19 +19,51 @@ from confide.errors import ConfideError
 
 
 class DataError(ConfideError):
-    """The records cannot be released as they are."""
+    """The records cannot be released as they are.
+
+    >>> import confide as cf
+    >>> channel = cf.Channel(cf.Mean("x", bounds=(0, 1)), cf.Laplace(cf.PureDP(1.0)), n=2)
+    >>> cf.release(channel, [0.5, None])  # doctest: +IGNORE_EXCEPTION_DETAIL
+    Traceback (most recent call last):
+    confide.published.errors.DataError: ...
+    """
 
 
 class BudgetError(ConfideError):
-    """The budget of the data set does not allow the release."""
+    """The budget of the data set does not allow the release.
+
+    >>> import confide as cf, tempfile, pathlib
+    >>> channel = cf.Channel(cf.Mean("x", bounds=(0, 1)), cf.Laplace(cf.PureDP(1.0)), n=2)
+    >>> ledger = cf.Ledger(pathlib.Path(tempfile.mkdtemp()) / "budget.db")
+    >>> ledger.open("people", budget=cf.PureDP(0.5))
+    >>> cf.release(channel, [0.0, 1.0], ledger=ledger, dataset="people")  # doctest: +IGNORE_EXCEPTION_DETAIL
+    Traceback (most recent call last):
+    confide.published.errors.BudgetError: ...
+    """
 
 
 class LedgerError(ConfideError):
-    """The ledger cannot be opened, read or written."""
+    """The ledger cannot be opened, read or written.
+
+    >>> import confide as cf, tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "budget.db"
+    >>> _ = path.write_text("this is no ledger" * 100)
+    >>> cf.Ledger(path).datasets()  # doctest: +IGNORE_EXCEPTION_DETAIL
+    Traceback (most recent call last):
+    confide.published.errors.LedgerError: ...
+    """
 
 
 class FileError(ConfideError):
-    """A file is not a valid release."""
+    """A file is not a valid release.
+
+    >>> import confide as cf, tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "release.json"
+    >>> _ = path.write_text("{}")
+    >>> cf.Release.load(path)  # doctest: +IGNORE_EXCEPTION_DETAIL
+    Traceback (most recent call last):
+    confide.published.errors.FileError: ...
+    """
 
 
 class MissingPackage(ConfideError, ImportError):

@@ -45,7 +45,11 @@ class Rows:
         return ("rows",)
 
     def overlaps(self, other: Rows | Hashed) -> bool:
-        """Whether a record may be in both."""
+        """Whether a record may be in both.
+
+        >>> Rows(0, 10).overlaps(Rows(5, 15))
+        True
+        """
         return _overlap(self, other)
 
 
@@ -86,7 +90,11 @@ class Hashed:
         return math.floor(Fraction(self.start) * 2**32), math.floor(Fraction(self.stop) * 2**32)
 
     def overlaps(self, other: Rows | Hashed) -> bool:
-        """Whether a record may be in both."""
+        """Whether a record may be in both.
+
+        >>> Hashed("id", 0, 0.5).overlaps(Hashed("id", 0.5, 1))
+        False
+        """
         return _overlap(self, other)
 
 

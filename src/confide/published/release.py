@@ -107,7 +107,13 @@ class Release:
         return hash(self._key())
 
     def save(self, path: str | Path) -> None:
-        """Write the release as a JSON file; the table of an `Each` release goes beside it, as Parquet."""
+        """Write the release as a JSON file; the table of an `Each` release goes beside it, as Parquet.
+
+        >>> import confide as cf, tempfile
+        >>> channel = cf.Channel(cf.Mean("x", bounds=(0, 1)), cf.Laplace(scale=0.01), n=5000)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     cf.Release(channel, 0.4172).save(f"{folder}/release.json")
+        """
         from confide.published.file import save
 
         with needs("release"):
@@ -115,7 +121,15 @@ class Release:
 
     @classmethod
     def load(cls, path: str | Path) -> Release:
-        """Read a release from a file, checking everything and running nothing."""
+        """Read a release from a file, checking everything and running nothing.
+
+        >>> import confide as cf, tempfile
+        >>> made = Release(cf.Channel(cf.Mean("x", bounds=(0, 1)), cf.Laplace(scale=0.01), n=5000), 0.4172)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     made.save(f"{folder}/release.json")
+        ...     Release.load(f"{folder}/release.json") == made
+        True
+        """
         from confide.published.file import load
 
         with needs("release"):

@@ -84,7 +84,12 @@ class Ledger:
         return self._store.place
 
     def open(self, dataset: str, *, budget: Privacy) -> None:
-        """Give a data set its budget, once and for all; opening it again with the same budget does nothing."""
+        """Give a data set its budget, once and for all; opening it again with the same budget does nothing.
+
+        >>> import confide as cf, tempfile, pathlib
+        >>> book = Ledger(pathlib.Path(tempfile.mkdtemp()) / "budget.db")
+        >>> book.open("people", budget=cf.PureDP(1.0))
+        """
         if check_name("dataset", dataset) is None:
             raise InvalidArgument("dataset", dataset, "is not a name", "give the data set a name")
         if not isinstance(budget, Privacy) or isinstance(budget, Unlimited):
@@ -96,27 +101,68 @@ class Ledger:
             raise BudgetError(f"{dataset!r} has a budget of {given} already, and a budget is never changed")
 
     def datasets(self) -> list[str]:
-        """The names of all data sets."""
+        """The names of all data sets.
+
+        >>> import confide as cf, tempfile, pathlib
+        >>> book = Ledger(pathlib.Path(tempfile.mkdtemp()) / "budget.db")
+        >>> book.open("people", budget=cf.PureDP(1.0))
+        >>> book.datasets()
+        ['people']
+        """
         with self._store.transaction(writes=False) as book:
             return book.names()
 
     def budget(self, dataset: str) -> Privacy:
-        """The whole budget of a data set."""
+        """The whole budget of a data set.
+
+        >>> import confide as cf, tempfile, pathlib
+        >>> book = Ledger(pathlib.Path(tempfile.mkdtemp()) / "budget.db")
+        >>> book.open("people", budget=cf.PureDP(1.0))
+        >>> book.budget("people")
+        PureDP(epsilon=1.0)
+        """
         with self._store.transaction(writes=False) as book:
             return _account(book, dataset)[0]
 
     def spent(self, dataset: str) -> Privacy | None:
-        """What all releases from a data set promise together; None before the first."""
+        """What all releases from a data set promise together; None before the first.
+
+        >>> import confide as cf, tempfile, pathlib
+        >>> book = Ledger(pathlib.Path(tempfile.mkdtemp()) / "budget.db")
+        >>> book.open("people", budget=cf.PureDP(1.0))
+        >>> channel = cf.Channel(cf.Mean("x", bounds=(0, 1)), cf.Laplace(cf.PureDP(0.25)), n=2)
+        >>> made = cf.release(channel, [0.0, 1.0], ledger=book, dataset="people")
+        >>> book.spent("people")
+        PureDP(epsilon=0.25)
+        """
         with self._store.transaction(writes=False) as book:
             return budgets.spent(*_account(book, dataset))
 
     def left(self, dataset: str) -> Privacy | None:
-        """What a release from the whole data set may still promise; None when nothing is left."""
+        """What a release from the whole data set may still promise; None when nothing is left.
+
+        >>> import confide as cf, tempfile, pathlib
+        >>> book = Ledger(pathlib.Path(tempfile.mkdtemp()) / "budget.db")
+        >>> book.open("people", budget=cf.PureDP(1.0))
+        >>> channel = cf.Channel(cf.Mean("x", bounds=(0, 1)), cf.Laplace(cf.PureDP(0.25)), n=2)
+        >>> made = cf.release(channel, [0.0, 1.0], ledger=book, dataset="people")
+        >>> book.left("people")
+        PureDP(epsilon=0.75)
+        """
         with self._store.transaction(writes=False) as book:
             return budgets.left(*_account(book, dataset))
 
     def releases(self, dataset: str) -> list[Release]:
-        """All releases from a data set, in the order in which they were made."""
+        """All releases from a data set, in the order in which they were made.
+
+        >>> import confide as cf, tempfile, pathlib
+        >>> book = Ledger(pathlib.Path(tempfile.mkdtemp()) / "budget.db")
+        >>> book.open("people", budget=cf.PureDP(1.0))
+        >>> channel = cf.Channel(cf.Mean("x", bounds=(0, 1)), cf.Laplace(cf.PureDP(0.25)), n=2)
+        >>> made = cf.release(channel, [0.0, 1.0], ledger=book, dataset="people")
+        >>> book.releases("people") == [made]
+        True
+        """
         with self._store.transaction(writes=False) as book:
             _account(book, dataset)
             return [_restore(book, *entry) for entry in book.forms(dataset)]

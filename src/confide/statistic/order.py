@@ -35,7 +35,11 @@ class OrderStatistic(Statistic):
         return self.window(self.values(records), window)
 
     def window(self, values: Any, window: int) -> Any:
-        """The same from values of s that are already computed, in any order."""
+        """The same from values of s that are already computed, in any order.
+
+        >>> print(Median("x", bounds=(0, 1)).window(jnp.asarray([0.2, 0.9, 0.4]), 2))
+        [0.  0.2 0.4 0.9 1. ]
+        """
         low, high = self.ranges[0]
         n = values.shape[-1]
         middle = self.rank(n)

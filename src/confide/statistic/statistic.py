@@ -23,6 +23,11 @@ class Statistic(ABC):
 
     Clipping is part of the statistic: it is what bounds the influence of one record, so it belongs to the release and
     to the likelihood alike.
+
+    >>> from confide.statistic import Mean
+    >>> statistic = Mean("abs(x)", bounds=(-10, 10))
+    >>> statistic.range, statistic.sensitivity(n=100)
+    ((0.0, 10.0), 0.1)
     """
 
     transforms: tuple[Transform, ...]
@@ -70,7 +75,14 @@ class Statistic(ABC):
         return transform.levels
 
     def values(self, records: Any) -> Any:
-        """s(clip(x)) for each record, clamped to the certified range; a vector s adds a last axis."""
+        """s(clip(x)) for each record, clamped to the certified range; a vector s adds a last axis.
+
+        >>> import jax
+        >>> from confide.statistic import Each
+        >>> with jax.enable_x64(True):
+        ...     print(Each("abs(x)", bounds=(-2, 2)).values([-1.0, 5.0]))
+        [1. 2.]
+        """
         parts = [apply(transform, jnp, records, *self.bounds) for transform in self.transforms]
         return parts[0] if self.dimension == 1 else jnp.stack(parts, axis=-1)
 

@@ -10,7 +10,15 @@ from confide.statistic import Mean
 
 
 class Clip(MeanFamily):
-    """x clipped to (low, high), each chosen; a clip beyond all records is one-sided."""
+    """x clipped to (low, high), each chosen; a clip beyond all records is one-sided.
+
+    >>> import confide as cf
+    >>> population = cf.populations.normal_variance()
+    >>> families = [cf.families.Clip()]
+    >>> found = cf.optimize(population, privacy=cf.GDP(1.0), n=100, theta=2.0, families=families, exact=False)
+    >>> print(found.best.statistic)
+    the mean of x with x clipped to [-3.03, -1.349]
+    """
 
     name = "clip"
     scalar = True

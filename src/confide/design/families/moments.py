@@ -13,6 +13,12 @@ class Moments(MeanFamily):
     """(x, k·x²) with x clipped to (low, high): k sets how much of the budget the second moment gets.
 
     Noise is alike in all components, so a component that is magnified is measured more precisely.
+
+    >>> import confide as cf
+    >>> options = {"families": [cf.families.Moments()], "exact": False}
+    >>> found = cf.optimize(cf.populations.normal(), privacy=cf.GDP(1.0), n=100, theta=[0.0, 1.0], **options)
+    >>> found.best.statistic.dimension
+    2
     """
 
     name = "two moments"

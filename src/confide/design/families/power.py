@@ -10,7 +10,15 @@ from confide.statistic import Mean
 
 
 class Power(MeanFamily):
-    """abs(x)**a with x clipped to ±c; a between 0.1 and 4."""
+    """abs(x)**a with x clipped to ±c; a between 0.1 and 4.
+
+    >>> import confide as cf
+    >>> population = cf.populations.normal_variance()
+    >>> families = [cf.families.Power()]
+    >>> found = cf.optimize(population, privacy=cf.GDP(1.0), n=100, theta=2.0, families=families, exact=False)
+    >>> print(found.best.statistic)
+    the mean of abs(x)**2.24 with x clipped to [-3.086, 3.086]
+    """
 
     name = "power"
     scalar = True

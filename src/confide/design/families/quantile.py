@@ -17,7 +17,15 @@ from confide.statistic import Quantile
 
 
 class QuantileLevel(Family):
-    """The quantile of x or abs(x) of a level to be chosen."""
+    """The quantile of x or abs(x) of a level to be chosen.
+
+    >>> import confide as cf
+    >>> population = cf.populations.normal_variance()
+    >>> families = [cf.families.QuantileLevel()]
+    >>> found = cf.optimize(population, privacy=cf.GDP(1.0), n=100, theta=2.0, families=families, exact=False)
+    >>> print(found.best.statistic)
+    the 0.99-quantile of abs(x) with x clipped to [-9.3, 9.3]
+    """
 
     name = "quantile"
     scalar = True

@@ -39,6 +39,13 @@ class ClippedScore(MeanFamily):
     """clip(T(x), low, high), with T the score of one parameter at a middle θ, or what it is affine in.
 
     For several parameters the vector of them, each with a share of the budget that is chosen too.
+
+    >>> import confide as cf
+    >>> population = cf.populations.normal_variance()
+    >>> families = [cf.families.ClippedScore()]
+    >>> found = cf.optimize(population, privacy=cf.GDP(1.0), n=100, theta=2.0, families=families, exact=False)
+    >>> print(found.best.statistic)
+    the mean of clip(x**2, 0.3995, 9.857) with x clipped to [-3.14, 3.14]
     """
 
     name = "clipped score"

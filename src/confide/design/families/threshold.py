@@ -17,7 +17,15 @@ _RAREST = 1.0
 
 
 class Threshold(Family):
-    """x > t or abs(x) > t, with t chosen among all tabulated points."""
+    """x > t or abs(x) > t, with t chosen among all tabulated points.
+
+    >>> import confide as cf
+    >>> population = cf.populations.normal_variance()
+    >>> families = [cf.families.Threshold()]
+    >>> found = cf.optimize(population, privacy=cf.GDP(1.0), n=100, theta=2.0, families=families, exact=False)
+    >>> print(found.best.statistic)
+    the mean of abs(x) > 1.9984 with x clipped to [-9.3, 9.3]
+    """
 
     name = "threshold bit"
     scalar = True

@@ -35,7 +35,12 @@ class Info(NamedTuple):
 
 
 class Kernel(eqx.Module):
-    """`init` makes a state from θ, `step` moves it."""
+    """`init` makes a state from θ, `step` moves it.
+
+    >>> from confide.inference.kernel import Averaged, Kernel
+    >>> isinstance(Averaged(copies=5), Kernel)
+    True
+    """
 
     @abstractmethod
     def init(self, key: jax.Array, target: Target, theta: jax.Array, latent: Any = None) -> State:

@@ -1,0 +1,102 @@
+"""The Python script that makes a result again."""
+
+from __future__ import annotations
+
+from functools import singledispatch
+from typing import Any
+
+from confide._call import Call
+from confide.design import Comparison, Optimum
+from confide.design.comparing import describe
+from confide.errors import InvalidArgument
+from confide.posterior import Posterior
+from confide.published import Release
+from confide.reporting.source import Unwritable, source
+
+
+def script(result: Any) -> str:
+    """A script that makes the result again; `Unwritable` where a part of it is the user's own Python.
+
+    >>> import confide as cf
+    >>> channel = cf.Channel(cf.Mean("x", bounds=(0, 1)), cf.Laplace(scale=0.01), n=5000)
+    >>> print(script(cf.Release(channel, 0.4172)))
+    import confide as cf
+    <BLANKLINE>
+    release = cf.Release(cf.Channel(cf.Mean('x', bounds=(0.0, 1.0)), cf.Laplace(scale=0.01), n=5000), 0.4172)
+    print(release)
+    <BLANKLINE>
+    """
+    return with_imports(_lines(result))
+
+
+def with_imports(lines: list[str]) -> str:
+    """Lines with the imports that they need."""
+    body = "\n".join(lines)
+    needed = ["import confide as cf"]
+    if "np." in body:
+        needed.append("import numpy as np")
+    if "dist." in body:
+        needed.append("import numpyro.distributions as dist")
+    return "\n".join([*needed, "", *lines, ""])
+
+
+@singledispatch
+def _lines(result: Any) -> list[str]:
+    raise InvalidArgument(
+        "result", result, "cannot be reported", "give what compare, optimize, infer or release returned"
+    )
+
+
+@_lines.register
+def _(result: Release) -> list[str]:
+    return [f"release = {source(result)}", "print(release)"]
+
+
+@_lines.register
+def _(result: Comparison) -> list[str]:
+    given = _given(result)
+    models = given.pop("models")
+    named = models if isinstance(models, dict) else {describe(each): each for each in models}
+    channels = {name: model.channel for name, model in named.items()}
+    return [
+        f"population = {source(next(iter(named.values())).population)}",
+        f"channels = {source(channels)}",
+        "models = {name: cf.Model(population, channel) for name, channel in channels.items()}",
+        f"comparison = cf.compare(models{_options(given)})",
+        "print(comparison)",
+    ]
+
+
+@_lines.register
+def _(result: Optimum) -> list[str]:
+    given = _given(result)
+    return [
+        f"population = {source(given.pop('population'))}",
+        f"best = cf.optimize(population{_options(given)})",
+        "print(best)",
+        "print(best.explain())",
+    ]
+
+
+@_lines.register
+def _(result: Posterior) -> list[str]:
+    given = _given(result)
+    releases = given.pop("releases")
+    return [
+        f"population = {source(given.pop('population'))}",
+        f"prior = {source(given.pop('prior'))}",
+        f"releases = {source([releases] if isinstance(releases, Release) else list(releases))}",
+        f"posterior = cf.infer(population, releases, prior{_options(given)})",
+        "print(posterior)",
+    ]
+
+
+def _given(result: Any) -> dict[str, Any]:
+    call: Call | None = result.call
+    if call is None:
+        raise Unwritable("the call that made it, which it does not remember")
+    return dict(call.arguments)
+
+
+def _options(given: dict[str, Any]) -> str:
+    return "".join(f", {name}={source(value)}" for name, value in given.items() if value is not None)

@@ -1,0 +1,182 @@
+"""Reports: the page stands alone, says the answer, and its script makes the result again."""
+
+import contextlib
+import html
+import io
+import re
+
+import numpy as np
+import numpyro.distributions as dist
+import pytest
+
+import confide as cf
+from confide.plots.chains import chains
+from confide.plots.noise import spread
+from confide.plots.posterior import curves
+from confide.plots.share import bars
+from confide.reporting.promise import in_plain_words
+from confide.reporting.script import script
+from confide.reporting.source import Unwritable, source
+
+VARIANCE = cf.populations.normal_variance()
+PRIOR = {"variance": dist.InverseGamma(2.0, 2.0)}
+ABS = cf.Channel(cf.Mean("abs(x)", bounds=(-10, 10)), cf.Laplace(cf.PureDP(1.0)), n=100)
+SQUARE = cf.Channel(cf.Mean("x**2", bounds=(-3.2, 3.2)), cf.Laplace(cf.PureDP(1.0)), n=100)
+
+
+@pytest.fixture(scope="module")
+def posterior():
+    return cf.infer(VARIANCE, cf.Release(ABS, 1.21), PRIOR, route="normal", key=3)
+
+
+@pytest.fixture(scope="module")
+def chain():
+    return cf.infer(VARIANCE, cf.Release(ABS, 1.21), PRIOR, method="mhaar", latent="u", chains=2, warmup=100, draws=100)
+
+
+@pytest.fixture(scope="module")
+def results(posterior, chain):
+    models = {"abs": cf.Model(VARIANCE, ABS), "square": cf.Model(VARIANCE, SQUARE)}
+    return {
+        "comparison": cf.compare(models, theta=np.linspace(1.0, 3.0, 5), method="normal"),
+        "list": cf.compare(list(models.values()), prior=PRIOR, criterion="information", method="normal"),
+        "optimum": cf.optimize(
+            VARIANCE, privacy=cf.GDP(1.0), n=100, theta=2.0, exact=False, families=[cf.families.Power()]
+        ),
+        "posterior": posterior,
+        "chain": chain,
+        "release": cf.Release(ABS, 1.21, dataset="people", part=cf.Rows(0, 100)),
+    }
+
+
+def shown(page, name):
+    """The text of one of the page's blocks."""
+    return html.unescape(re.search(f'<pre id="{name}">(.*?)</pre>', page, flags=re.DOTALL)[1])
+
+
+@pytest.mark.parametrize(
+    ("name", "answer", "pictures"),
+    [
+        ("comparison", "Best by expected variance: square.", 2),
+        ("list", "Best by information", 2),
+        ("optimum", "Publish the mean of", 1),
+        ("posterior", "with 90% probability between", 1),
+        ("chain", "with 90% probability between", 2),
+        ("release", "Published: 1.21", 1),
+    ],
+)
+def test_a_page_answers_stands_alone_and_its_script_makes_the_result_again(results, tmp_path, name, answer, pictures):
+    result = results[name]
+    page = cf.report(result, tmp_path / "page.html", command="confide 'a b'").read_text(encoding="utf-8")
+    assert answer in html.unescape(page)
+    assert page.count("<img") == pictures
+    assert "by a factor of at most" in page
+    assert shown(page, "command") == "confide 'a b'"
+    assert not re.search(r'(src|href)="(?!data:)|<script|@import|url\(|http', page)
+    stream = io.StringIO()
+    with contextlib.redirect_stdout(stream):
+        exec(shown(page, "script"), {})
+    assert stream.getvalue().startswith(str(result))
+    assert cf.report(result, tmp_path / "again.html", command="confide 'a b'").read_text(encoding="utf-8") == page
+
+
+def test_what_only_a_user_knows_is_named_instead_of_a_script(tmp_path):
+    from numpyro.distributions import constraints
+
+    mine = cf.Population(dist.Exponential, {"rate": constraints.positive}, "mine")
+    channel = cf.Channel(cf.Mean("x", bounds=(0, 4)), cf.Laplace(cf.PureDP(1.0)), n=100)
+    found = cf.infer(mine, cf.Release(channel, 1.0), {"rate": dist.Gamma(2.0, 2.0)}, route="normal")
+    page = cf.report(found, tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "the population mine, which is defined in your own program" in page
+    assert 'id="script"' not in page
+    with pytest.raises(Unwritable, match="Python function"):
+        source(cf.Mean(np.tanh, bounds=(0, 1), range=(0, 1)))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        cf.populations.normal_mean(variance=0.123456789), cf.populations.categorical(3), cf.populations.gamma(),
+        cf.Quantile("abs(x)", 0.123456789, bounds=(-1, 2)), cf.Mean(["x", "x**2"], bounds=(0, 1)),
+        cf.SmoothLaplace(cf.ApproxDP(1.0, 1e-6), cap=7), cf.Hashed("id", 0, 0.5), cf.Gaussian(cf.GDP(1.0), step=0.5),
+        cf.Release(ABS, 1.21, dataset="people", purpose="a 'test'"),
+    ],
+)  # fmt: skip
+def test_source_reads_back_as_the_value(value):
+    assert eval(source(value), {"cf": cf, "np": np, "dist": dist}) == value
+
+
+def test_source_of_priors_and_arrays():
+    made = eval(source({"p": dist.LogNormal(0.7, 0.5), "q": dist.Dirichlet(np.ones(3))}), {"np": np, "dist": dist})
+    assert np.float32(made["p"].loc) == np.float32(0.7)
+    assert made["q"].concentration.tolist() == [1.0, 1.0, 1.0]
+    assert source(np.linspace(0.1, 10, 100)) == "np.linspace(0.1, 10.0, 100)"
+    assert "loc=0.7," in source(dist.LogNormal(0.7, 0.5))
+    assert source(np.ones(3)) == "np.array([1.0, 1.0, 1.0])"
+    with pytest.raises(Unwritable, match="1,000 numbers"):
+        source(np.arange(1000) ** 2.0)
+
+
+def test_releases_of_every_kind_have_a_page(tmp_path):
+    bits = cf.Channel(cf.Each("x > 0", bounds=(-2, 2)), cf.RandomizedResponse(cf.PureDP(1.0)), n=300)
+    pair = cf.Channel(cf.Mean(["x", "x**2"], bounds=(-2, 2)), cf.Gaussian(cf.GDP(1.0)), n=40)
+    median = cf.Channel(cf.Median("x", bounds=(-2, 2)), cf.SmoothLaplace(cf.ApproxDP(1.0, 1e-5)), n=40)
+    for channel, value in ((bits, np.arange(300) % 2), (pair, [0.1, 0.5]), (median, 0.1)):
+        page = cf.report(cf.Release(channel, value), tmp_path / "page.html").read_text(encoding="utf-8")
+        assert str(channel.n) in page
+        assert "<img" not in page
+
+
+@pytest.mark.parametrize(
+    ("path", "problem"),
+    [(".", "is a folder"), ("no/where.html", "no such folder"), ("page.pdf", "not the name of a web page")],
+)
+def test_paths_that_cannot_be_pages(path, problem, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(cf.InvalidArgument, match=problem):
+        cf.report(cf.Release(ABS, 1.21), path)
+
+
+def test_results_that_cannot_be_reported(tmp_path):
+    with pytest.raises(cf.InvalidArgument, match="cannot be reported"):
+        cf.report(3.0, tmp_path / "page.html")
+
+
+def test_the_guarantee_in_plain_words_counts_what_an_attacker_gains():
+    assert "73.1%" in in_plain_words(cf.PureDP(1.0))  # e/(1 + e)
+    assert "69.1%" in in_plain_words(cf.GDP(1.0))  # Φ(1/2)
+    assert "probability of at most 1e-05" in in_plain_words(cf.ApproxDP(1.0, 1e-5))
+    assert "Nothing is promised" in in_plain_words(cf.Unlimited())
+
+
+def test_the_likelihood_that_is_drawn_is_the_likelihood(posterior):
+    (curve,) = curves(posterior)
+    inner = slice(50, -50)
+    wanted = np.exp(cf.Model(VARIANCE, ABS).log_likelihood(curve.theta, 1.21, route="normal"))
+    ratio = curve.likelihood[inner] / wanted[inner]
+    np.testing.assert_allclose(ratio, ratio[0], rtol=2e-3)  # the density is interpolated
+
+
+def test_ranks_are_flat_for_chains_that_agree_and_not_for_one_that_is_stuck():
+    draws = np.random.default_rng(0).normal(size=(4, 2000))
+    flat, stuck = chains("x", draws), chains("x", draws + 3 * (np.arange(4) == 0)[:, None])
+    assert np.abs(flat.ranks - flat.expected).max() < 0.5 * flat.expected
+    assert stuck.ranks[0, 0] == 0
+    assert flat.values.shape == (4, 500)
+    assert flat.ranks.sum() == draws.size
+
+
+def test_bars_are_ranked_and_skip_what_does_not_exist():
+    assert [bar.label for bar in bars(["a", "b", "c"], [0.1, np.nan, 0.9])] == ["c", "a"]
+
+
+def test_the_noise_alone_covers_ninety_percent():
+    low, high = spread(cf.Release(ABS, 1.21)).interval
+    assert high - low == pytest.approx(2 * 0.1 * np.log(10), rel=1e-3)
+    assert spread(cf.Release(cf.Channel(cf.Median("x", (0, 1)), cf.Exponential(cf.PureDP(1.0)), n=9), 0.5)) is None
+
+
+def test_a_result_remembers_its_call(posterior):
+    assert posterior.call.verb == "infer"
+    assert posterior.call.arguments["key"] == 3
+    assert "key=3" in script(posterior)
