@@ -35,6 +35,11 @@ class PowerMean(Target):
     scale: jax.Array
     power: int = eqx.field(static=True)
     n: int = eqx.field(static=True)
+    #: "midpoint" (the paper) or "maximum" (its code)
+    centre: str = eqx.field(static=True, default="midpoint")
+
+    def _reference(self, theta: jax.Array, other: jax.Array) -> jax.Array:
+        return jnp.maximum(theta, other) if self.centre == "maximum" else 0.5 * (theta + other)
 
     def _normal(self, theta: jax.Array) -> tuple[jax.Array, jax.Array]:
         mean, variance = clipped_moments(theta[0], self.power, BOUND)
@@ -50,14 +55,14 @@ class PowerMean(Target):
         return mean + sd * noise
 
     def draw(self, key: jax.Array, theta: jax.Array, other: jax.Array, current: Latent, count: int) -> Latent:
-        """u from its law at the midpoint."""
+        """u from its law at the centre of the pair."""
         del current
-        return self.place(self.noise(key, count), 0.5 * (theta + other))
+        return self.place(self.noise(key, count), self._reference(theta, other))
 
     def log_weight(self, theta: jax.Array, latents: Latent, first: jax.Array, second: jax.Array) -> jax.Array:
-        """log f(u | θ) g(y | u) / f(u | midpoint)."""
+        """log f(u | θ) g(y | u) / f(u | centre)."""
         mean, sd = self._normal(theta)
-        centre, spread = self._normal(0.5 * (first + second))
+        centre, spread = self._normal(self._reference(first, second))
         log_f = 0.5 * ((latents - centre) / spread) ** 2 - 0.5 * ((latents - mean) / sd) ** 2 + jnp.log(spread / sd)
         return (log_f - jnp.abs(self.value - latents) / self.scale - jnp.log(2.0 * self.scale))[:, None]
 
@@ -149,9 +154,9 @@ def chains(
     return Runs(np.asarray(mean), np.asarray(moved), None if trace is None else np.asarray(trace))
 
 
-def empty(kind: type[PowerMean] | type[PowerEach], prior: Any, power: int, n: int) -> Target:
+def empty(kind: type[PowerMean] | type[PowerEach], prior: Any, power: int, n: int, **options: str) -> Target:
     """A target whose value and scale are filled in per release."""
-    return kind(prior, jnp.zeros(()), jnp.ones(()), power, n)
+    return kind(prior, jnp.zeros(()), jnp.ones(()), power, n, **options)
 
 
 def laplace_scale(power: int, level: float, n: int) -> float:
