@@ -80,3 +80,9 @@ LedgerPlace = Annotated[str, typer.Argument(metavar="LEDGER", help="A file, or a
 LedgerDataset = Annotated[str | None, typer.Argument(help="One data set, with its releases.")]
 Budget = Annotated[str | None, typer.Option(metavar="KIND:NUMBER", help="Open the data set with this budget.")]
 SchemaName = Annotated[str, typer.Argument(help="release, information, compare, optimize, infer or ledger.")]
+
+Experiment = Annotated[
+    str, typer.Argument(metavar="WHAT", help="all, example-1 … example-4, or section-5.1 … section-5.6.")
+]
+Full = Annotated[bool, typer.Option("--full", help="The paper's own sizes; default sizes take about ten minutes.")]
+Folder = Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Where figures, tables and the page go.")]

@@ -95,34 +95,61 @@ def example_4(*, full: bool = False, path: Path = None) -> Result:
     gain = by_n["noisy average"] / by_n[["randomized response", "average of noisy records"]].max(axis=1)
     share = equal["randomized response"] / equal["noisy records"]
     checks = (
-        Check("for small ε randomized response beats the average of noisy records", "F1 > F2 for small ε",
-              f"F1 > F2 at {np.mean(first[small] > second[small]):.0%} of (θ, ε) with ε < 1, "
-              f"{np.mean(first > second):.0%} of all", bool(np.all(first[small] > second[small]))),
-        Check("there the noisy average beats both", "F3 > F1 and F3 > F2",
-              f"F3 largest at {np.mean(top[small]):.0%} of (θ, ε) with ε < 1", bool(np.all(top[small]))),
-        Check("the same for n from 10 to 100 (θ = 0.25, ε = 1)", "F3 on top",
-              f"F3 is {gain.min():.1f} to {gain.max():.1f} times the larger of the others", bool(gain.min() > 1)),
-        Check("the ranking holds at equal guarantees (1-DP for all three)", "not computed: F1 is under ε-DP, F2 and F3 under GDP",
-              f"noisy average on top at {np.mean(equal['noisy average'] > equal['randomized response']):.0%} of θ; randomized "
-              f"response has {share.min():.2f} to {share.max():.2f} times the information of noisy records",
-              bool(np.all(share > 1) and np.all(equal["noisy average"] > equal["randomized response"]))),
-    )  # fmt: skip
+        Check(
+            "for small ε randomized response beats the average of noisy records",
+            "F1 > F2 for small ε",
+            f"F1 > F2 at {np.mean(first[small] > second[small]):.0%} of (θ, ε) with ε < 1, "
+            f"{np.mean(first > second):.0%} of all",
+            bool(np.all(first[small] > second[small])),
+        ),
+        Check(
+            "there the noisy average beats both",
+            "F3 > F1 and F3 > F2",
+            f"F3 largest at {np.mean(top[small]):.0%} of (θ, ε) with ε < 1",
+            bool(np.all(top[small])),
+        ),
+        Check(
+            "the same for n from 10 to 100 (θ = 0.25, ε = 1)",
+            "F3 on top",
+            f"F3 is {gain.min():.1f} to {gain.max():.1f} times the larger of the others",
+            bool(gain.min() > 1),
+        ),
+        Check(
+            "the ranking holds at equal guarantees (1-DP for all three)",
+            "not computed: F1 is under ε-DP, F2 and F3 under GDP",
+            f"noisy average on top at {np.mean(equal['noisy average'] > equal['randomized response']):.0%} of θ; "
+            f"randomized response has {share.min():.2f} to {share.max():.2f} times the information of noisy records",
+            bool(np.all(share > 1) and np.all(equal["noisy average"] > equal["randomized response"])),
+        ),
+    )
     wrong = mistakes.example_4_information(float(theta[0]), float(levels[-1]), N)
-    effect = Effect(4, f"the factor ½ on the variance term of F2 is missing (θ = {theta[0]:.3f}, ε = {levels[-1]:.0f})",
-                    f"{wrong:,.0f}", f"{second[-1, 0]:,.0f}", bool(wrong > 1.1 * second[-1, 0]))  # fmt: skip
-    long = pd.DataFrame({"epsilon": np.repeat(levels, len(theta)), "theta": np.tile(theta, len(levels))}
-                        | {name: np.ravel(values) for name, values in found.items()})  # fmt: skip
+    effect = Effect(
+        4,
+        f"the factor ½ on the variance term of F2 is missing (θ = {theta[0]:.3f}, ε = {levels[-1]:.0f})",
+        f"{wrong:,.0f}",
+        f"{second[-1, 0]:,.0f}",
+        bool(wrong > 1.1 * second[-1, 0]),
+    )
+    long = pd.DataFrame(
+        {"epsilon": np.repeat(levels, len(theta)), "theta": np.tile(theta, len(levels))}
+        | {name: np.ravel(values) for name, values in found.items()}
+    )
     return Result(
-        "example-4", "Example 4: bits",
-        "When ε is small, randomized response says more than the average of noisy bits, and the noisy average says more than "
-        "either.",
-        "X ~ Bern(θ), n = 100. F1: each bit flipped with probability 1/(1 + e^ε) (ε-DP). F2: each bit plus N(0, 1/ε²), "
-        "averaged. F3: the average plus N(0, 1/(nε)²) (both ε-GDP).",
-        checks, {"information": _draw(levels, theta, found, by_n, equal)}, {"information": long, "by-n": by_n},
-        "The paper compares F1 under ε-DP with F2 and F3 under ε-GDP, which are different promises. At one promise, 1-DP for "
-        "all three and exact laws, the order is the same (last panel). All noisy records together say more than their "
-        "average: the paper calls the two equally informative.",
+        "example-4",
+        "Example 4: bits",
+        "When ε is small, randomized response says more than the average of noisy bits, and the noisy average says "
+        "more than either.",
+        "X ~ Bern(θ), n = 100. F1: each bit flipped with probability 1/(1 + e^ε) (ε-DP). F2: each bit plus N(0, "
+        "1/ε²), averaged. F3: the average plus N(0, 1/(nε)²) (both ε-GDP).",
+        checks,
+        {"information": _draw(levels, theta, found, by_n, equal)},
+        {"information": long, "by-n": by_n},
+        "The paper compares F1 under ε-DP with F2 and F3 under ε-GDP, which are different promises. At one promise, "
+        "1-DP for all three and exact laws, the order is the same (last panel). All noisy records together say more "
+        "than their average: the paper calls the two equally informative.",
         (effect,),
-        {"information": "Top: above the white line the other mechanism says more than randomized response, below it less. "
-         "Bottom left: against n. Bottom right: at equal guarantees."},
-    )  # fmt: skip
+        {
+            "information": "Top: above the white line the other mechanism says more than randomized response, below it "
+            "less. Bottom left: against n. Bottom right: at equal guarantees."
+        },
+    )

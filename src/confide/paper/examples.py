@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ import confide as cf
 from confide.design.cells import Cells
 from confide.paper.figures import label, panels, style
 from confide.paper.result import Check, Result
-from confide.paper.settings import BOUND, N, VARIANCE, kept
+from confide.paper.settings import BOUND, VARIANCE, N, kept
 
 Path = str | os.PathLike[str] | None
 #: bounds that no record of the examples comes near
@@ -50,7 +51,7 @@ def _winner(curves: Mapping[str, np.ndarray]) -> np.ndarray:
 def _stretches(theta: np.ndarray, winner: np.ndarray) -> str:
     """Who wins where, in words."""
     ends = [0, *(np.flatnonzero(winner[1:] != winner[:-1]) + 1), len(winner)]
-    return ", ".join(f"{winner[a]} for θ from {theta[a]:.3g} to {theta[b - 1]:.3g}" for a, b in zip(ends, ends[1:]))
+    return ", ".join(f"{winner[a]} for θ from {theta[a]:.3g} to {theta[b - 1]:.3g}" for a, b in pairwise(ends))
 
 
 def _draw(theta: np.ndarray, coarse: np.ndarray, curves: dict[str, dict[str, np.ndarray]], parameter: str) -> Any:
@@ -105,24 +106,41 @@ def example_1(*, full: bool = False, path: Path = None) -> Result:
     curves = _powers(population, statistics, theta, coarse, (0.0, BOUND), BOUND, path)
     private, open_, exact = (_winner(each) for each in curves.values())
     checks = (
-        Check("without privacy x wins at every θ", "x everywhere", _stretches(theta, open_), bool(np.all(open_ == "x"))),
-        Check("at ε = 1 x³ wins for large θ, x for small", "x³ for larger θ", _stretches(theta, private),
-              bool(private[0] == "x" and private[-1] == "x³")),
-        Check("the same with records clipped to (0, 10) and the exact law", "not computed", _stretches(coarse, exact),
-              bool(exact[0] == "x" and np.any(exact == "x³"))),
-    )  # fmt: skip
+        Check(
+            "without privacy x wins at every θ", "x everywhere", _stretches(theta, open_), bool(np.all(open_ == "x"))
+        ),
+        Check(
+            "at ε = 1 x³ wins for large θ, x for small",
+            "x³ for larger θ",
+            _stretches(theta, private),
+            bool(private[0] == "x" and private[-1] == "x³"),
+        ),
+        Check(
+            "the same with records clipped to (0, 10) and the exact law",
+            "not computed",
+            _stretches(coarse, exact),
+            bool(exact[0] == "x" and np.any(exact == "x³")),
+        ),
+    )
     best = _optimum(population, Cells(path), prior={"mean": dist.Uniform(0.1, 10.0)})
     return Result(
-        "example-1", "Example 1: the mean of a normal population",
-        "Without privacy the mean of x is always the better statistic. With privacy (1-GDP) the mean of x³ is better when "
-        "the population mean θ is large: its sensitivity grows, but its slope in θ grows more.",
+        "example-1",
+        "Example 1: the mean of a normal population",
+        "Without privacy the mean of x is always the better statistic. With privacy (1-GDP) the mean of x³ is better "
+        "when the population mean θ is large: its sensitivity grows, but its slope in θ grows more.",
         "X ~ N(θ, 1) on (0, 10), n = 100; Gaussian noise of scale 10^a/n at ε = 1.",
-        checks, {"information": _draw(theta, coarse, curves, "population mean")},
-        {"as-printed": _table(theta, dict(list(curves.items())[:2])), "exact": _table(coarse, dict(list(curves.items())[2:]))},
+        checks,
+        {"information": _draw(theta, coarse, curves, "population mean")},
+        {
+            "as-printed": _table(theta, dict(list(curves.items())[:2])),
+            "exact": _table(coarse, dict(list(curves.items())[2:])),
+        },
         f"Searching statistics and clips for a prior that is flat on (0.1, 10), `optimize` finds {best}.",
-        captions={"information": "Left: at ε = 1. Middle: without privacy. Right: what would be published: records clipped to "
-                  "(0, 10), computed without the normal approximation."},
-    )  # fmt: skip
+        captions={
+            "information": "Left: at ε = 1. Middle: without privacy. Right: what would be published: records "
+            "clipped to (0, 10), computed without the normal approximation."
+        },
+    )
 
 
 def _optimum(population: cf.Population, cells: Cells, **at: Any) -> str:
@@ -147,32 +165,51 @@ def example_2(*, full: bool = False, path: Path = None) -> Result:
     at_100 = _winner(next(iter(wide.values())))
     cells = Cells(path)
     two = np.asarray([2.0])
-    now = {name: float(_curve(_published(VARIANCE, s, (-BOUND, BOUND)), two, cells, "auto")[0])
-           for name, (s, _) in statistics.items()}  # fmt: skip
+    now = {
+        name: float(_curve(_published(VARIANCE, s, (-BOUND, BOUND)), two, cells, "auto")[0])
+        for name, (s, _) in statistics.items()
+    }
     clipped = cf.Mean("clip(x**2, 0.40, 9.8)", bounds=(-BOUND, BOUND))
     score = cf.Model(VARIANCE, cf.Channel(clipped, cf.Gaussian(cf.GDP(1.0)), N))
     best = float(_curve(score, two, cells, "auto")[0])
     tight = float(_curve(_published(VARIANCE, "x**2", (-3.2, 3.2)), two, cells, "auto")[0])
     checks = (
-        Check("without privacy x² wins at every θ", "x² everywhere", _stretches(theta, open_), bool(np.all(open_ == "x²"))),
+        Check(
+            "without privacy x² wins at every θ", "x² everywhere", _stretches(theta, open_), bool(np.all(open_ == "x²"))
+        ),
         Check("at ε = 1 |x| wins at every θ", "|x| best", _stretches(theta, private), bool(np.all(private == "|x|"))),
-        Check("the same at A = 100, which the text names", "|x| best", _stretches(theta, at_100),
-              bool(np.all(at_100 == "|x|"))),
-        Check("the same with records clipped to ±10 and the exact law", "not computed", _stretches(coarse, exact),
-              bool(np.all(exact == "|x|"))),
-    )  # fmt: skip
+        Check(
+            "the same at A = 100, which the text names",
+            "|x| best",
+            _stretches(theta, at_100),
+            bool(np.all(at_100 == "|x|")),
+        ),
+        Check(
+            "the same with records clipped to ±10 and the exact law",
+            "not computed",
+            _stretches(coarse, exact),
+            bool(np.all(exact == "|x|")),
+        ),
+    )
     return Result(
-        "example-2", "Example 2: the variance of a normal population",
+        "example-2",
+        "Example 2: the variance of a normal population",
         "Without privacy the mean of x² is the best of the three statistics; at ε = 1 (GDP) it is the mean of |x|.",
         "X ~ N(0, θ) on (−A, A), n = 100, A = 10 (figure and code) and 100 (text); noise of scale A^a/n.",
-        checks, {"information": _draw(theta, coarse, curves, "population variance")},
-        {"as-printed": _table(theta, dict(list(curves.items())[:2])), "exact": _table(coarse, dict(list(curves.items())[2:]))},
-        f"The clip matters more than the power. At θ = 2 and ε = 1 the paper's winner, |x| clipped at 10, has F = "
-        f"{now['|x|']:.2f}; x² clipped at 10 has {now['x²']:.2f}, but x² clipped at 3.2 has {tight:.2f}, and the clipped "
-        f"score, clip(x², 0.40, 9.8), has {best:.2f} of the {N / 8:.1f} in the records themselves.",
-        captions={"information": "Left: at ε = 1. Middle: without privacy. Right: records clipped to ±10, computed without the "
-                  "normal approximation."},
-    )  # fmt: skip
+        checks,
+        {"information": _draw(theta, coarse, curves, "population variance")},
+        {
+            "as-printed": _table(theta, dict(list(curves.items())[:2])),
+            "exact": _table(coarse, dict(list(curves.items())[2:])),
+        },
+        "The clip matters more than the power. At θ = 2 and ε = 1 the paper's winner, |x| clipped at 10, has F = "
+        f"{now['|x|']:.2f}; x² clipped at 10 has {now['x²']:.2f}, but x² clipped at 3.2 has {tight:.2f}, and the "
+        f"clipped score, clip(x², 0.40, 9.8), has {best:.2f} of the {N / 8:.1f} in the records themselves.",
+        captions={
+            "information": "Left: at ε = 1. Middle: without privacy. Right: records clipped to ±10, computed "
+            "without the normal approximation."
+        },
+    )
 
 
 def example_3(*, full: bool = False, path: Path = None) -> Result:
@@ -187,20 +224,30 @@ def example_3(*, full: bool = False, path: Path = None) -> Result:
     agree = [np.interp(t, theta, np.arange(len(theta))).round().astype(int) for t in coarse]
     same = float(np.mean(private[np.asarray(agree)] == exact))
     checks = (
-        Check("F(θ) exists for every statistic, though the uniform law itself has none", "F exists",
-              f"finite and positive at all {everything.size} points",
-              bool(np.all(np.isfinite(everything)) and np.all(everything > 0))),
+        Check(
+            "F(θ) exists for every statistic, though the uniform law itself has none",
+            "F exists",
+            f"finite and positive at all {everything.size} points",
+            bool(np.all(np.isfinite(everything)) and np.all(everything > 0)),
+        ),
         Check("which power wins depends on θ", "depends on θ", _stretches(theta, private), len(set(private)) > 1),
         Check("the exact law has the same winners", "not computed", f"same winner at {same:.0%} of θ", same > 0.8),
-    )  # fmt: skip
+    )
     return Result(
-        "example-3", "Example 3: the width of a uniform population",
+        "example-3",
+        "Example 3: the width of a uniform population",
         "The uniform law on (−θ, θ) has no Fisher information, but the noisy mean of |x|^a has, so statistics can be "
         "compared; which power a is best depends on θ.",
         "X ~ Unif(−θ, θ), n = 100, A = 10; noise of scale A^a/n at ε = 1.",
-        checks, {"information": _draw(theta, coarse, curves, "half-width")},
-        {"as-printed": _table(theta, dict(list(curves.items())[:2])), "exact": _table(coarse, dict(list(curves.items())[2:]))},
-        "The bounds ±10 are far wider than the population here (θ ≤ 2), which is why small powers, which compress large "
-        "values, win: they stand in for the tighter clip that a data holder would choose.",
-        captions={"information": "Left: at ε = 1. Middle: without privacy. Right: the exact law of what would be published."},
-    )  # fmt: skip
+        checks,
+        {"information": _draw(theta, coarse, curves, "half-width")},
+        {
+            "as-printed": _table(theta, dict(list(curves.items())[:2])),
+            "exact": _table(coarse, dict(list(curves.items())[2:])),
+        },
+        "The bounds ±10 are far wider than the population here (θ ≤ 2), which is why small powers, which compress "
+        "large values, win: they stand in for the tighter clip that a data holder would choose.",
+        captions={
+            "information": "Left: at ε = 1. Middle: without privacy. Right: the exact law of what would be published."
+        },
+    )

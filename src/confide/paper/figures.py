@@ -1,4 +1,4 @@
-"""How the figures look: colours that the colour-blind can tell apart, and dashes and markers that survive a grey printer."""
+"""How figures look: colours that the colour-blind can tell apart, dashes and markers that survive a grey printer."""
 
 from __future__ import annotations
 
@@ -39,8 +39,12 @@ def dots(index: int) -> dict[str, Any]:
     """Hollow markers without a line: estimates beside an exact curve."""
     index %= len(_COLOURS)
     return {
-        "color": _COLOURS[index], "linestyle": "none", "marker": _MARKERS[index], "markersize": 5, "markerfacecolor": "none"
-    }  # fmt: skip
+        "color": _COLOURS[index],
+        "linestyle": "none",
+        "marker": _MARKERS[index],
+        "markersize": 5,
+        "markerfacecolor": "none",
+    }
 
 
 def label(axis: Any, title: str, x: str, y: str, *, log: str = "", legend: bool = True) -> None:

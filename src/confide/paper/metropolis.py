@@ -60,7 +60,7 @@ def _uniform(bits: jax.Array, dtype: Any) -> jax.Array:
 def _log_target(
     log_theta: jax.Array, value: jax.Array, scale: jax.Array, ends: tuple[float, float] | None, power: int, n: int
 ) -> jax.Array:
-    """The log density of log θ: normal likelihood, and a prior flat on θ between its ends (or, mistakenly, on log θ)."""
+    """The log density of log θ: normal likelihood, prior flat on θ between its ends (or, mistakenly, on log θ)."""
     mean, variance = clipped_moments(jnp.exp(log_theta), power, 10.0)
     spread = variance / n + scale**2
     found = -0.5 * jnp.log(spread) - 0.5 * (value - mean) ** 2 / spread
@@ -70,23 +70,23 @@ def _log_target(
     return jnp.where((log_theta > low) & (log_theta < high), found + log_theta, -jnp.inf)
 
 
-@partial(jax.jit, static_argnames=("ends", "power", "n", "steps", "dtype"))
+@partial(jax.jit, static_argnames=("ends", "power", "n", "dtype"))
 def _run(
     values: jax.Array,
     scales: jax.Array,
     seeds: jax.Array,
     sd: float,
     start: float,
+    blocks: int,
     *,
     ends: tuple[float, float] | None,
     power: int,
     n: int,
-    steps: int,
     dtype: Any,
 ) -> tuple[jax.Array, jax.Array]:
     values, scales = values.astype(dtype), scales.astype(dtype)
     target = partial(_log_target, value=values, scale=scales, ends=ends, power=power, n=n)
-    blocks, burn = steps // _UNROLL, steps // _UNROLL // 4
+    burn = blocks // 4
     step_size = jnp.asarray(sd * math.sqrt(2.0), dtype)
 
     def step(generator: _Generator, t: jax.Array, density: jax.Array) -> tuple[Any, ...]:
@@ -138,6 +138,6 @@ def metropolis(
     values, scales = np.broadcast_arrays(np.asarray(values, np.float64), np.asarray(scales, np.float64))
     seeds = jax.random.bits(as_key(key), (4, *values.shape), jnp.uint32) | jnp.uint32(1)
     dtype = jnp.float64 if double else jnp.float32
-    options = {"ends": ends, "power": power, "n": n, "steps": steps, "dtype": dtype}
-    mean, moved = _run(jnp.asarray(values), jnp.asarray(scales), seeds, sd, start, **options)
+    options = {"ends": ends, "power": power, "n": n, "dtype": dtype}
+    mean, moved = _run(jnp.asarray(values), jnp.asarray(scales), seeds, sd, start, steps // _UNROLL, **options)
     return Chains(np.asarray(mean), np.asarray(moved))

@@ -1,4 +1,4 @@
-"""Mistakes of the paper and of its published code, kept to show what they did. Nothing outside `confide.paper` uses them.
+"""Mistakes of the paper and of its published code, kept to show what they did; only `confide.paper` uses them.
 
 Errata are numbered as in the reproduction's page. Every name here says what is wrong with it.
 """

@@ -12,14 +12,16 @@ from confide.paper.result import CORRECTED, FAILED, REPRODUCED, Result
 
 _STYLE = """
 :root { color-scheme: light; }
-body { font: 16px/1.5 system-ui, sans-serif; color: #1a1a1a; background: #fff; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
+body { font: 16px/1.5 system-ui, sans-serif; color: #1a1a1a; background: #fff; max-width: 60rem;
+  margin: 2rem auto; padding: 0 1rem; }
 h1 { font-size: 1.7rem; } h2 { font-size: 1.25rem; margin-top: 3rem; border-top: 1px solid #ccc; padding-top: 1.2rem; }
 h3 { font-size: 1rem; margin: 1.4rem 0 .3rem; }
 table { border-collapse: collapse; width: 100%; font-size: .88rem; } .wide { overflow-x: auto; }
 th, td { text-align: left; vertical-align: top; padding: .35rem .6rem; border-bottom: 1px solid #ddd; }
 th { border-bottom: 2px solid #888; } td.mark { white-space: nowrap; }
 figure { margin: 1rem 0; } img { max-width: 100%; height: auto; } figcaption { font-size: .88rem; color: #444; }
-.verdict { display: inline-block; font-size: .85rem; font-weight: 600; padding: .1rem .55rem; border-radius: .3rem; border: 2px solid; }
+.verdict { display: inline-block; font-size: .85rem; font-weight: 600; padding: .1rem .55rem;
+  border-radius: .3rem; border: 2px solid; }
 .yes { color: #00543a; border-color: #00543a; } .with { color: #7a3f00; border-color: #7a3f00; border-style: dashed; }
 .no { color: #fff; background: #7a0019; border-color: #7a0019; }
 code { background: #f2f2f2; padding: 0 .25rem; } .setting { color: #444; font-size: .92rem; }
@@ -29,7 +31,9 @@ _MARKS = {REPRODUCED: ("yes", "✓"), CORRECTED: ("with", "✓*"), FAILED: ("no"
 
 def page(results: Sequence[Result], *, full: bool) -> str:
     """The whole page as HTML with nothing to load."""
-    sizes = "the paper's own sizes (--full)" if full else "default sizes, smaller than the paper's where a section says so"
+    sizes = (
+        "the paper's own sizes (--full)" if full else "default sizes, smaller than the paper's where a section says so"
+    )
     rows = "".join(
         f'<tr><td><a href="#{each.name}">{_text(each.title)}</a></td><td class="mark">{_badge(each)}</td>'
         f"<td>{_text(each.why)}</td></tr>"
@@ -38,20 +42,18 @@ def page(results: Sequence[Result], *, full: bool) -> str:
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>The paper, reproduced and corrected</title><style>{_STYLE}</style></head><body>"
-        "<h1>The paper, reproduced and corrected</h1>"
-        "<p><em>Statistic Selection and MCMC for Differentially Private Bayesian Estimation</em> (Alparslan and Yıldırım) asks "
-        "which statistic of a sensitive data set should be published with noise, so that others learn the most about the "
-        "population. Its answer: the one whose noisy value has the largest <strong>Fisher information</strong> F(θ), the "
-        "reciprocal of the smallest variance that an estimate of θ can have. It then checks that estimates computed by Markov "
-        "chains err least where F is largest (MSE: mean squared error of the posterior mean). ε is the privacy parameter: "
-        "small is private.</p>"
-        f"<p>Every experiment is done again here with Confide, at {sizes}. A verdict is computed from the checks under each "
-        "heading: <em>reproduced</em> if all hold, <em>with a correction</em> if they hold but a mistake in the paper or its "
-        "code changed a number by more than its error, <em>not reproduced</em> if a check fails.</p>"
-        f'<div class="wide"><table><thead><tr><th>experiment</th><th>verdict</th><th>why</th></tr></thead>{rows}</table></div>'
-        + "".join(map(_section, results))
-        + "</body></html>"
+        f"<title>The paper, reproduced and corrected</title><style>{_STYLE}</style></head><body><h1>The paper, "
+        "reproduced and corrected</h1><p><em>Statistic Selection and MCMC for Differentially Private Bayesian "
+        "Estimation</em> (Alparslan and Yıldırım) asks which statistic of a sensitive data set should be published "
+        "with noise, so that others learn the most about the population. Its answer: the one whose noisy value has "
+        "the largest <strong>Fisher information</strong> F(θ), the reciprocal of the smallest variance that an "
+        "estimate of θ can have. It then checks that estimates computed by Markov chains err least where F is largest "
+        "(MSE: mean squared error of the posterior mean). ε is the privacy parameter: small is private.</p><p>Every "
+        f"experiment is done again here with Confide, at {sizes}. A verdict is computed from the checks under each "
+        "heading: <em>reproduced</em> if all hold, <em>with a correction</em> if they hold but a mistake in the paper "
+        "or its code changed a number by more than its error, <em>not reproduced</em> if a check fails.</p>"
+        '<div class="wide"><table><thead><tr><th>experiment</th><th>verdict</th><th>why</th></tr></thead>'
+        f"{rows}</table></div>" + "".join(map(_section, results)) + "</body></html>"
     )
 
 

@@ -2,8 +2,8 @@
 
 The prior is uniform on θ, and all releases share one grid of log θ, with a step well below the narrowest posterior of
 the paper's settings. Between values of y the log-likelihood is interpolated: for a mean only its difference from the
-normal approximation, which is small and smooth. Some values are also computed directly, and the error that this shows is
-reported.
+normal approximation, which is small and smooth. Some values are also computed directly, and the error that this shows
+is reported.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-#: standard errors by which two errors must differ to be ranked: 1.4e-6 of false alarms for a pair that is ranked rightly
+#: standard errors by which two errors must differ to be ranked: 1.3e-6 of false alarms, one-sided
 _SHOWN = 4.7
 
 
@@ -24,7 +24,7 @@ def agreement(one: Any, two: Any, information: str, mse: str = "mse") -> Agreeme
     """
     both = ~(one[mse].isna() | two[mse].isna()).to_numpy()
     one, two = one[both], two[both]
-    by_information = (one[information].to_numpy() > two[information].to_numpy())
+    by_information = one[information].to_numpy() > two[information].to_numpy()
     by_error = one[mse].to_numpy() < two[mse].to_numpy()
     noise = np.hypot(one[f"{mse} error"].to_numpy(), two[f"{mse} error"].to_numpy())
     clear = np.abs(one[mse].to_numpy() - two[mse].to_numpy()) > _SHOWN * noise
@@ -32,7 +32,9 @@ def agreement(one: Any, two: Any, information: str, mse: str = "mse") -> Agreeme
     where = ", ".join(f"{e:g}" for e in one["epsilon"][~same])
     text = f"same ranking at {same.sum()} of {same.size} levels"
     if where:
-        text += f"; not at ε = {where}, where the errors {'differ' if np.any(clear & ~same) else 'cannot be told apart'}"
+        text += (
+            f"; not at ε = {where}, where the errors {'differ' if np.any(clear & ~same) else 'cannot be told apart'}"
+        )
     return Agreement(not bool(np.any(clear & ~same)), text)
 
 

@@ -41,8 +41,8 @@ def reproduce(
 ) -> list[Result]:
     """Run all experiments or one, and write figures, tables and a page into a folder.
 
-    Finished cells are kept in its folder `cells`: a run that was interrupted and is started again repeats nothing. `full`
-    takes the paper's own sizes. The page is `index.html` for all experiments, and `NAME/index.html` for one.
+    Finished cells are kept in its folder `cells`: a run that was interrupted and is started again repeats nothing.
+    `full` takes the paper's own sizes. The page is `index.html` for all experiments, and `NAME/index.html` for one.
     """
     folder = Path(output)
     names = list(EXPERIMENTS) if what == "all" else [what]

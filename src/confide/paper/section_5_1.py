@@ -19,7 +19,7 @@ from confide.paper.metropolis import metropolis
 from confide.paper.posteriors import exact_means, squares
 from confide.paper.ranking import agreement, crossing
 from confide.paper.result import Check, Effect, Result
-from confide.paper.settings import BOUND, ENDS, LEVELS, N, NAMES, TRUTH, gaussian, kept, mean
+from confide.paper.settings import BOUND, ENDS, LEVELS, NAMES, TRUTH, N, gaussian, kept, mean
 
 WALK = 10 / math.sqrt(N)
 #: levels at which the exact posterior is computed by default
@@ -37,7 +37,14 @@ def released(power: int, level: float, releases: int) -> np.ndarray:
 
 def chains(power: int, level: float, releases: int, steps: int, *, proper: bool, cells: Cells) -> dict[str, Any]:
     """Posterior means by Algorithm 4, with a proper prior or with the published code's."""
-    settings = {"what": "5.1", "power": power, "level": str(level), "releases": releases, "steps": steps, "proper": proper}
+    settings = {
+        "what": "5.1",
+        "power": power,
+        "level": str(level),
+        "releases": releases,
+        "steps": steps,
+        "proper": proper,
+    }
 
     def compute() -> dict[str, Any]:
         values = released(power, level, releases)
@@ -144,33 +151,60 @@ def section_5_1(
     worst = table.loc[(table["mse improper"] / table["mse"]).sub(1).abs().idxmax()]
     checks = (
         Check("the ranking by F agrees with the ranking by MSE at every ε", "agrees", agree.text, agree.holds),
-        Check("|x| has the smaller MSE unless ε is large", "unless ε is very large",
-              f"smaller at every ε up to 5; F crosses {cross}", bool(np.all(one["mse"][small] < two["mse"][small]))),
-        Check("Algorithm 4 finds the posterior: its means against the exact ones", "not computed",
-              f"differ by at most {difference:.3f} (root mean square over releases)", difference < 0.25),
-    )  # fmt: skip
+        Check(
+            "|x| has the smaller MSE unless ε is large",
+            "unless ε is very large",
+            f"smaller at every ε up to 5; F crosses {cross}",
+            bool(np.all(one["mse"][small] < two["mse"][small])),
+        ),
+        Check(
+            "Algorithm 4 finds the posterior: its means against the exact ones",
+            "not computed",
+            f"differ by at most {difference:.3f} (root mean square over releases)",
+            difference < 0.25,
+        ),
+    )
     effects = (
-        Effect(2, f"a flat prior on log θ has no posterior; {NAMES[worst['power']]}, ε = {worst['epsilon']:g}: MSE",
-               f"{worst['mse improper']:.3g}", f"{worst['mse']:.3g}",
-               bool(abs(worst["mse improper"] - worst["mse"]) > 5 * worst["mse error"])),
-        Effect(2, f"its MSE depends on when chains are stopped (x², ε = 1; {', '.join(f'{s:,.0f}' for s in drift['steps'])} "
-               "steps)", ", ".join(f"{v:.2f}" for v in drift["flat on log θ"]),
-               ", ".join(f"{v:.2f}" for v in drift["uniform on (0.01, 60)"]),
-               bool(abs(last["flat on log θ"] / drift["flat on log θ"].iloc[0] - 1) > 0.2)),
-        Effect(8, "the normal approximation exceeds the information in the records (x², ε = ∞): F(2)",
-               f"{float(two['F normal'].max()):.2f}", f"at most {N / 8:.2f}", bool(two["F normal"].max() > N / 8)),
-    )  # fmt: skip
+        Effect(
+            2,
+            f"a flat prior on log θ has no posterior; {NAMES[worst['power']]}, ε = {worst['epsilon']:g}: MSE",
+            f"{worst['mse improper']:.3g}",
+            f"{worst['mse']:.3g}",
+            bool(abs(worst["mse improper"] - worst["mse"]) > 5 * worst["mse error"]),
+        ),
+        Effect(
+            2,
+            f"its MSE depends on when chains are stopped (x², ε = 1; {', '.join(f'{s:,.0f}' for s in drift['steps'])} "
+            "steps)",
+            ", ".join(f"{v:.2f}" for v in drift["flat on log θ"]),
+            ", ".join(f"{v:.2f}" for v in drift["uniform on (0.01, 60)"]),
+            bool(abs(last["flat on log θ"] / drift["flat on log θ"].iloc[0] - 1) > 0.2),
+        ),
+        Effect(
+            8,
+            "the normal approximation exceeds the information in the records (x², ε = ∞): F(2)",
+            f"{float(two['F normal'].max()):.2f}",
+            f"at most {N / 8:.2f}",
+            bool(two["F normal"].max() > N / 8),
+        ),
+    )
     return Result(
-        "section-5.1", "Section 5.1: additive statistics, Gaussian noise",
-        "The mean of |x| gives better estimates of a variance than the mean of x² unless ε is very large, and the estimates "
-        "are better exactly where the Fisher information is larger.",
-        f"X ~ N(0, θ), θ* = 2, n = 100, records clipped to ±10, ε-GDP; {releases:,} releases per point, Algorithm 4 with "
-        f"{steps:,} steps (walk of sd {WALK:g} on log θ, first quarter dropped), prior Uniform(0.01, 60). The chains run in "
-        "`confide.paper.metropolis`, one loop over steps with all releases side by side.",
-        checks, {"gaussian": _draw(table)}, {"gaussian": table, "drift": drift},
-        "The exact posterior (circles and squares) needs no chain: it is integrated. Where the prior is proper it agrees "
-        "with Algorithm 4 except where the normal approximation itself errs.",
+        "section-5.1",
+        "Section 5.1: additive statistics, Gaussian noise",
+        "The mean of |x| gives better estimates of a variance than the mean of x² unless ε is very large, and the "
+        "estimates are better exactly where the Fisher information is larger.",
+        f"X ~ N(0, θ), θ* = 2, n = 100, records clipped to ±10, ε-GDP; {releases:,} releases per point, Algorithm 4 "
+        f"with {steps:,} steps (walk of sd {WALK:g} on log θ, first quarter dropped), prior Uniform(0.01, 60). The "
+        "chains run in `confide.paper.metropolis`, one loop over steps with all releases side by side.",
+        checks,
+        {"gaussian": _draw(table)},
+        {"gaussian": table, "drift": drift},
+        "The exact posterior (circles and squares) needs no chain: it is integrated. Where the prior is proper it "
+        "agrees with Algorithm 4 except where the normal approximation itself errs.",
         effects,
-        {"gaussian": "Left: errors, lines by the paper's algorithm on the normal model, markers by exact integration. Middle: "
-         "the information that predicts them. Right: the same chains with the prior of the published code."},
-    )  # fmt: skip
+        {
+            "gaussian": "Left: errors, lines by the paper's algorithm on the normal model, markers by exact "
+            "integration. Middle: the information that predicts them. Right: the same chains with the prior of the "
+            "published code."
+        },
+    )

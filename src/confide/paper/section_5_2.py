@@ -25,9 +25,17 @@ from confide.prior import Prior
 WALK = cf.Walk(20 / math.sqrt(N), on="log")
 #: the information under the normal model, in the settings of the paper
 KNOWN = {
-    (1, 0.5): 1.2630, (1, 1.0): 3.3577, (1, 2.0): 6.6699, (1, 5.0): 9.9653, (1, 10.0): 10.7746,
-    (2, 0.5): 0.2141, (2, 1.0): 0.7375, (2, 2.0): 2.2227, (2, 5.0): 6.6316, (2, 10.0): 10.3273,
-}  # fmt: skip
+    (1, 0.5): 1.2630,
+    (1, 1.0): 3.3577,
+    (1, 2.0): 6.6699,
+    (1, 5.0): 9.9653,
+    (1, 10.0): 10.7746,
+    (2, 0.5): 0.2141,
+    (2, 1.0): 0.7375,
+    (2, 2.0): 2.2227,
+    (2, 5.0): 6.6316,
+    (2, 10.0): 10.3273,
+}
 #: by default errors are computed at these levels, and Algorithm 1 is run at those
 _SIMULATED = (0.5, 2.0, 10.0)
 SOME = (0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0, 7.0, 10.0)
@@ -41,16 +49,28 @@ def pmmh(
     power: int, level: float, releases: int, steps: int, copies: int, cells: Cells, *, proper: bool = True
 ) -> dict[str, Any]:
     """Posterior means by Algorithm 5, with a proper prior or with the published code's."""
-    settings = {"what": "5.2", "power": power, "level": level, "releases": releases, "steps": steps,
-                "copies": copies, "proper": proper}  # fmt: skip
+    settings = {
+        "what": "5.2",
+        "power": power,
+        "level": level,
+        "releases": releases,
+        "steps": steps,
+        "copies": copies,
+        "proper": proper,
+    }
 
     def compute() -> dict[str, Any]:
         values = mean(power, laplace(level)).simulate(_key(power, level), TRUTH, (releases,))
         believed = Prior.of(VARIANCE, prior()) if proper else mistakes.FlatOnLog()
         found = chains(
-            PseudoMarginal(copies), empty(PowerMean, believed, power, N), values, laplace_scale(power, level, N),
-            walk=WALK, steps=steps, key=_key(power, level) + 1,
-        )  # fmt: skip
+            PseudoMarginal(copies),
+            empty(PowerMean, believed, power, N),
+            values,
+            laplace_scale(power, level, N),
+            walk=WALK,
+            steps=steps,
+            key=_key(power, level) + 1,
+        )
         return {"mean": found.mean, "acceptance": found.acceptance.mean()}
 
     return kept(cells, settings, compute)
@@ -149,7 +169,9 @@ def section_5_2(
     one, two = (table[table["power"] == power].reset_index(drop=True) for power in NAMES)
     agree = agreement(one, two, "F exact")
     small = one["epsilon"] <= 5
-    numbers = {at: float(cf.information(mean(at[0], laplace(at[1])), TRUTH, method="normal").matrix[0, 0]) for at in KNOWN}
+    numbers = {
+        at: float(cf.information(mean(at[0], laplace(at[1])), TRUTH, method="normal").matrix[0, 0]) for at in KNOWN
+    }
     worst = max(abs(numbers[at] - value) for at, value in KNOWN.items())
     difference = float((table["difference"] / np.sqrt(table["mse"])).max())
     at = (1, 1.0)
@@ -159,39 +181,72 @@ def section_5_2(
     half = _information(2, 0.5, size, cells)
     checks = (
         Check("the ranking by F agrees with the ranking by MSE at every ε", "agrees", agree.text, agree.holds),
-        Check("|x| says more and errs less", "|x| better",
-              f"smaller MSE at every ε up to 5; F crosses {crossing(one, two, 'F exact')}",
-              bool(np.all(one["mse"][small] < two["mse"][small]))),
-        Check("F(2) of the normal model at ε = 0.5, 1, 2, 5, 10", "10 known values, 4 decimals",
-              f"largest difference {worst:.0e}", worst < 6e-5),
-        Check("Algorithm 5 finds the posterior: its means against the exact ones", "not computed",
-              f"differ by at most {difference:.2f} of the root of the MSE", difference < 0.5),
-    )  # fmt: skip
+        Check(
+            "|x| says more and errs less",
+            "|x| better",
+            f"smaller MSE at every ε up to 5; F crosses {crossing(one, two, 'F exact')}",
+            bool(np.all(one["mse"][small] < two["mse"][small])),
+        ),
+        Check(
+            "F(2) of the normal model at ε = 0.5, 1, 2, 5, 10",
+            "10 known values, 4 decimals",
+            f"largest difference {worst:.0e}",
+            worst < 6e-5,
+        ),
+        Check(
+            "Algorithm 5 finds the posterior: its means against the exact ones",
+            "not computed",
+            f"differ by at most {difference:.2f} of the root of the MSE",
+            difference < 0.5,
+        ),
+    )
     effects = (
-        Effect(1, "Laplace noise drawn with scale b/√2 (|x|, ε = 1): MSE", f"{wrong.mse:.3f} ± {wrong.error:.3f}",
-               f"{right.mse:.3f} ± {right.error:.3f}",
-               abs(wrong.mse - right.mse) > 3 * math.hypot(wrong.error, right.error)),
-        Effect(2, f"a flat prior on log θ has no posterior (x², ε = 1, {steps:,} steps): MSE",
-               f"{improper.mse:.2f} ± {improper.error:.2f}", f"{proper.mse:.2f} ± {proper.error:.2f}",
-               abs(improper.mse - proper.mse) > 3 * math.hypot(improper.error, proper.error)),
-        Effect(5, "the wrong first term in the normal score (x², ε = 0.5): F by Algorithm 1", f"{float(half['F erratum 5']):.3f}",
-               f"{float(half['F normal']):.3f}", bool(half["F erratum 5"] > 1.4 * half["F normal"])),
-        Effect(9, "the square of a noisy score (x², ε = 0.5): F by Algorithm 1 as printed", f"{float(half['F Algorithm 1']):.3f}",
-               f"{float(half['F Algorithm 1, paired']):.3f} ± {float(half['F Algorithm 1 error']):.3f} paired, "
-               f"{float(half['F normal']):.3f} in truth",
-               bool(half["F Algorithm 1"] > 1.05 * half["F normal"])),
-    )  # fmt: skip
+        Effect(
+            1,
+            "Laplace noise drawn with scale b/√2 (|x|, ε = 1): MSE",
+            f"{wrong.mse:.3f} ± {wrong.error:.3f}",
+            f"{right.mse:.3f} ± {right.error:.3f}",
+            abs(wrong.mse - right.mse) > 3 * math.hypot(wrong.error, right.error),
+        ),
+        Effect(
+            2,
+            f"a flat prior on log θ has no posterior (x², ε = 1, {steps:,} steps): MSE",
+            f"{improper.mse:.2f} ± {improper.error:.2f}",
+            f"{proper.mse:.2f} ± {proper.error:.2f}",
+            abs(improper.mse - proper.mse) > 3 * math.hypot(improper.error, proper.error),
+        ),
+        Effect(
+            5,
+            "the wrong first term in the normal score (x², ε = 0.5): F by Algorithm 1",
+            f"{float(half['F erratum 5']):.3f}",
+            f"{float(half['F normal']):.3f}",
+            bool(half["F erratum 5"] > 1.4 * half["F normal"]),
+        ),
+        Effect(
+            9,
+            "the square of a noisy score (x², ε = 0.5): F by Algorithm 1 as printed",
+            f"{float(half['F Algorithm 1']):.3f}",
+            f"{float(half['F Algorithm 1, paired']):.3f} ± {float(half['F Algorithm 1 error']):.3f} paired, "
+            f"{float(half['F normal']):.3f} in truth",
+            bool(half["F Algorithm 1"] > 1.05 * half["F normal"]),
+        ),
+    )
     return Result(
-        "section-5.2", "Section 5.2: additive statistics, Laplace noise",
-        "With Laplace noise, too, the mean of |x| says more about the variance than the mean of x², and the errors of "
-        "posterior means follow the Fisher information.",
+        "section-5.2",
+        "Section 5.2: additive statistics, Laplace noise",
+        "With Laplace noise, too, the mean of |x| says more about the variance than the mean of x², and the errors "
+        "of posterior means follow the Fisher information.",
         f"As Section 5.1 with ε-DP and Laplace noise of scale 10^a/(100ε). PMMH (Algorithm 5) with N = {copies} and "
         f"{steps:,} steps on {releases} releases per point (walk of sd 2 on log θ); the exact posterior on {many:,}. "
         f"Algorithm 1 with {size} × {size}. PMMH is the library's kernel, run on all releases side by side.",
-        checks, {"laplace": _draw(table)}, {"laplace": table},
+        checks,
+        {"laplace": _draw(table)},
+        {"laplace": table},
         "With Laplace noise p(y | θ) of the normal model is a closed formula, and the exact law an integral: neither "
         "information nor posterior needs Monte Carlo.",
         effects,
-        {"laplace": "Left: errors, lines by exact integration, markers by the paper's algorithm. Middle: the information that "
-         "predicts them. Right: what the printed Algorithm 1 and its code make of F."},
-    )  # fmt: skip
+        {
+            "laplace": "Left: errors, lines by exact integration, markers by the paper's algorithm. Middle: the "
+            "information that predicts them. Right: what the printed Algorithm 1 and its code make of F."
+        },
+    )

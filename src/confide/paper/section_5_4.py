@@ -42,7 +42,9 @@ def _key(name: str) -> int:
     return 54_000 + list(STATISTICS).index(name)
 
 
-def exact(name: str, releases: int, cells: Cells, *, data: str = "classical", believed: str = "classical") -> dict[str, Any]:
+def exact(
+    name: str, releases: int, cells: Cells, *, data: str = "classical", believed: str = "classical"
+) -> dict[str, Any]:
     """Posterior means of simulated releases: from the channel `data`, by an analyst who knows `believed`."""
     settings = {"what": "5.4 exact", "name": name, "releases": releases, "data": data, "believed": believed}
 
@@ -64,9 +66,19 @@ def by_chain(name: str, releases: int, steps: int, copies: int, cells: Cells) ->
         means, acf = [], []
         for index, value in enumerate(progress(values, f"Sec 5.4, {name}")):
             found = cf.infer(
-                VARIANCE, cf.Release(channel, float(value)), prior(), method="mhaar", latent="z", copies=copies, walk=WALK,
-                anchored=False, chains=1, warmup=steps // 4, draws=steps - steps // 4, key=index,
-            )  # fmt: skip
+                VARIANCE,
+                cf.Release(channel, float(value)),
+                prior(),
+                method="mhaar",
+                latent="z",
+                copies=copies,
+                walk=WALK,
+                anchored=False,
+                chains=1,
+                warmup=steps // 4,
+                draws=steps - steps // 4,
+                key=index,
+            )
             means.append(found.mean["variance"])
             if index < 5:
                 acf.append(autocorrelation(found.draws["variance"][0], LAGS))
@@ -82,13 +94,19 @@ def _information(theta: np.ndarray, outer: int, inner: int, cells: Cells) -> Any
         options = {"method": "replicates", "outer": outer, "inner": inner, "key": 54}
         printed, paired = (cf.information(model(name), theta, paired=paired, **options) for paired in (False, True))
         pool = cf.information(model(name), theta)
-        return {"pool": pool.matrix.ravel(), "pool error": pool.standard_error.ravel(),
-                "Algorithm 2": printed.matrix.ravel(), "paired": paired.matrix.ravel()}  # fmt: skip
+        return {
+            "pool": pool.matrix.ravel(),
+            "pool error": pool.standard_error.ravel(),
+            "Algorithm 2": printed.matrix.ravel(),
+            "paired": paired.matrix.ravel(),
+        }
 
     columns: dict[str, Any] = {"theta": theta}
     for name in progress(STATISTICS, "Sec 5.4, information"):
         settings = {"what": "5.4 F", "name": name, "theta": theta.tolist(), "outer": outer, "inner": inner}
-        columns |= {f"{name}, {what}": value for what, value in kept(cells, settings, lambda n=name: compute(n)).items()}
+        columns |= {
+            f"{name}, {what}": value for what, value in kept(cells, settings, lambda n=name: compute(n)).items()
+        }
     return pd.DataFrame(columns)
 
 
@@ -131,43 +149,87 @@ def section_5_4(
     wrong = {n: squares(exact(n, releases, cells, data="too little")["mean"], TRUTH) for n in STATISTICS}
     ratio = table["median, pool"] / table["maximum, pool"]
     worst = int(np.argmax(table["maximum, Algorithm 2"] / table["maximum, pool"]))
-    sizes = pd.DataFrame([
-        {"statistic": n, "MSE": found[n].mse, "error": found[n].error, "paper": PAPER[n], "MSE tight": tight[n].mse,
-         "tight error": tight[n].error, "MSE with erratum 1": wrong[n].mse, "interpolation error": float(true[n]["error"])}
-        for n in STATISTICS])  # fmt: skip
+    sizes = pd.DataFrame(
+        [
+            {
+                "statistic": n,
+                "MSE": found[n].mse,
+                "error": found[n].error,
+                "paper": PAPER[n],
+                "MSE tight": tight[n].mse,
+                "tight error": tight[n].error,
+                "MSE with erratum 1": wrong[n].mse,
+                "interpolation error": float(true[n]["error"]),
+            }
+            for n in STATISTICS
+        ]
+    )
     checks = (
-        *(Check(f"MSE of the {n}", f"{PAPER[n]}", f"{found[n].mse:.3g} ± {found[n].error:.2g}",
-                abs(found[n].mse - KNOWN[n][0]) < KNOWN[n][1] + 2 * found[n].error) for n in STATISTICS),
-        Check("the median errs less than the maximum by an order of magnitude or more", "58 times",
-              f"{found['maximum'].mse / found['median'].mse:.0f} times",
-              found["maximum"].mse - 4.7 * found["maximum"].error > 10 * found["median"].mse),
-        Check("the median says more at every θ, by an order of magnitude or more", "larger F",
-              f"{ratio.min():.0f} to {ratio.max():.0f} times", bool(ratio.min() > 10)),
-        Check("Algorithm 7 finds the posterior: its means against the exact ones", "mixes well",
-              f"differ by {apart['median']:.2f} (median) and {apart['maximum']:.2f} (maximum), root mean square",
-              apart["median"] < 0.25 * math.sqrt(found["median"].mse) and apart["maximum"] < 0.5 * math.sqrt(found["maximum"].mse)),
-    )  # fmt: skip
+        *(
+            Check(
+                f"MSE of the {n}",
+                f"{PAPER[n]}",
+                f"{found[n].mse:.3g} ± {found[n].error:.2g}",
+                abs(found[n].mse - KNOWN[n][0]) < KNOWN[n][1] + 2 * found[n].error,
+            )
+            for n in STATISTICS
+        ),
+        Check(
+            "the median errs less than the maximum by an order of magnitude or more",
+            "58 times",
+            f"{found['maximum'].mse / found['median'].mse:.0f} times",
+            found["maximum"].mse - 4.7 * found["maximum"].error > 10 * found["median"].mse,
+        ),
+        Check(
+            "the median says more at every θ, by an order of magnitude or more",
+            "larger F",
+            f"{ratio.min():.0f} to {ratio.max():.0f} times",
+            bool(ratio.min() > 10),
+        ),
+        Check(
+            "Algorithm 7 finds the posterior: its means against the exact ones",
+            "mixes well",
+            f"differ by {apart['median']:.2f} (median) and {apart['maximum']:.2f} (maximum), root mean square",
+            apart["median"] < 0.25 * math.sqrt(found["median"].mse)
+            and apart["maximum"] < 0.5 * math.sqrt(found["maximum"].mse),
+        ),
+    )
     effects = (
-        Effect(1, "Laplace noise drawn with its scale divided by √2: MSE of the median",
-               f"{wrong['median'].mse:.3f} ± {wrong['median'].error:.3f}", f"{found['median'].mse:.3f} ± {found['median'].error:.3f}",
-               abs(wrong["median"].mse - found["median"].mse) > 3 * math.hypot(wrong["median"].error, found["median"].error)),
-        Effect(9, f"the square of a noisy score: F of the maximum at θ = {table['theta'][worst]:g} by Algorithm 2",
-               f"{table['maximum, Algorithm 2'][worst]:.3g}", f"{table['maximum, pool'][worst]:.3g}",
-               bool(table["maximum, Algorithm 2"][worst] > 1.2 * table["maximum, pool"][worst])),
-    )  # fmt: skip
+        Effect(
+            1,
+            "Laplace noise drawn with its scale divided by √2: MSE of the median",
+            f"{wrong['median'].mse:.3f} ± {wrong['median'].error:.3f}",
+            f"{found['median'].mse:.3f} ± {found['median'].error:.3f}",
+            abs(wrong["median"].mse - found["median"].mse)
+            > 3 * math.hypot(wrong["median"].error, found["median"].error),
+        ),
+        Effect(
+            9,
+            f"the square of a noisy score: F of the maximum at θ = {table['theta'][worst]:g} by Algorithm 2",
+            f"{table['maximum, Algorithm 2'][worst]:.3g}",
+            f"{table['maximum, pool'][worst]:.3g}",
+            bool(table["maximum, Algorithm 2"][worst] > 1.2 * table["maximum, pool"][worst]),
+        ),
+    )
     return Result(
-        "section-5.4", "Section 5.4: order statistics",
-        "Published with noise scaled to its smooth sensitivity, the median of |x| says far more about the variance than the "
-        "maximum, and its estimates err far less.",
-        f"X ~ N(0, θ), θ* = 2, n = 100, (ε, δ) = (5, 1/n²), Laplace noise on the smooth sensitivity with the classical pair "
-        f"α = ε/2, β = ε/(2 ln(2/δ)); prior Uniform(0.01, 60). Exact posteriors of {releases:,} releases; Algorithm 7 (N = "
-        f"{copies}, {steps:,} steps, walk of sd 2 on θ) on {chains} of them; Algorithm 2 with {outer} × {inner}. The median is "
-        "the order statistic of rank 50 (erratum 10).",
-        checks, {"order": _draw(table, {n: run[n]["acf"] for n in STATISTICS})}, {"information": table, "mse": sizes},
-        f"The classical pair wastes privacy: at the same guarantee the pair calibrated by the divergence itself lowers the MSE of "
-        f"the median to {tight['median'].mse:.3f} ± {tight['median'].error:.3f} and of the maximum to {tight['maximum'].mse:.1f} ± "
-        f"{tight['maximum'].error:.1f}. The mean of |x| does better than either: its MSE at ε = 5 is about 0.12 (Section 5.2).",
+        "section-5.4",
+        "Section 5.4: order statistics",
+        "Published with noise scaled to its smooth sensitivity, the median of |x| says far more about the variance "
+        "than the maximum, and its estimates err far less.",
+        "X ~ N(0, θ), θ* = 2, n = 100, (ε, δ) = (5, 1/n²), Laplace noise on the smooth sensitivity with the "
+        f"classical pair α = ε/2, β = ε/(2 ln(2/δ)); prior Uniform(0.01, 60). Exact posteriors of {releases:,} "
+        f"releases; Algorithm 7 (N = {copies}, {steps:,} steps, walk of sd 2 on θ) on {chains} of them; Algorithm 2 "
+        f"with {outer} × {inner}. The median is the order statistic of rank 50 (erratum 10).",
+        checks,
+        {"order": _draw(table, {n: run[n]["acf"] for n in STATISTICS})},
+        {"information": table, "mse": sizes},
+        "The classical pair wastes privacy: at the same guarantee the pair calibrated by the divergence itself "
+        f"lowers the MSE of the median to {tight['median'].mse:.3f} ± {tight['median'].error:.3f} and of the maximum "
+        f"to {tight['maximum'].mse:.1f} ± {tight['maximum'].error:.1f}. The mean of |x| does better than either: its "
+        "MSE at ε = 5 is about 0.12 (Section 5.2).",
         effects,
-        {"order": "Left: information, lines from one pool of simulated windows, markers by the paper's Algorithm 2. Right: "
-         "autocorrelation of Algorithm 7's draws, averaged over five releases."},
-    )  # fmt: skip
+        {
+            "order": "Left: information, lines from one pool of simulated windows, markers by the paper's Algorithm 2. "
+            "Right: autocorrelation of Algorithm 7's draws, averaged over five releases."
+        },
+    )

@@ -145,7 +145,7 @@ def chains(
     start: float = 2.0,
     traced: bool = False,
 ) -> Runs:
-    """A chain of `kernel` for each value and noise scale, from θ = `start`; the first quarter of the steps is dropped."""
+    """A chain of `kernel` for each value and noise scale, from θ = `start`; a quarter of the steps is dropped."""
     values = jnp.asarray(np.asarray(values, np.float64))
     scales = jnp.broadcast_to(jnp.asarray(np.asarray(scales, np.float64)), values.shape[:1])
     keys = jax.random.split(as_key(key), len(values))
