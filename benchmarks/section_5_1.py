@@ -17,8 +17,8 @@ from concurrent.futures import ThreadPoolExecutor
 import jax
 import numpy as np
 
+from confide.paper.gaussian_noise import WALK, released
 from confide.paper.metropolis import metropolis
-from confide.paper.section_5_1 import WALK, released
 from confide.paper.settings import BOUND, LEVELS, TRUTH, N
 
 

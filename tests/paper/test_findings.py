@@ -10,7 +10,7 @@ import pytest
 
 import confide as cf
 from confide.design.cells import Cells
-from confide.paper import example_4, examples, section_5_1, section_5_2, section_5_3, section_5_4, section_5_5
+from confide.paper import bits, examples, gaussian_noise, laplace_noise, mixing, order_statistics, sequential
 from confide.paper.posteriors import squares
 from confide.paper.ranking import agreement, crossing
 from confide.paper.settings import TRUTH, gaussian, laplace, mean
@@ -44,7 +44,7 @@ def test_finding_3_the_winner_depends_on_the_width():
 
 
 def test_finding_4_responses_beat_noisy_records_and_a_noisy_average_beats_both():
-    found = example_4._table(np.asarray([0.1, 0.5]), np.asarray([0.05, 0.5, 0.9]), 100, NOWHERE)
+    found = bits._table(np.asarray([0.1, 0.5]), np.asarray([0.05, 0.5, 0.9]), 100, NOWHERE)
     response, averaged, average = found.values()
     assert np.all(response > averaged)
     assert np.all(average > response)
@@ -62,7 +62,7 @@ def test_finding_5_gaussian_noise():
     tables = {power: [] for power in (1, 2)}
     for power, table in tables.items():
         for level in (0.5, 1.0, 2.0):
-            found = section_5_1.chains(power, level, 1000, 1600, proper=True, cells=NOWHERE)
+            found = gaussian_noise.chains(power, level, 1000, 1600, proper=True, cells=NOWHERE)
             information = cf.information(mean(power, gaussian(level)), TRUTH, method="normal").matrix[0, 0]
             table.append(rows(level, squares(found["mean"], TRUTH), information))
     found = agree(tables[1], tables[2])
@@ -74,14 +74,14 @@ def test_finding_5_gaussian_noise():
 
 def test_finding_5_laplace_noise_and_the_known_information():
     numbers = {}
-    for at, known in section_5_2.KNOWN.items():
+    for at, known in laplace_noise.KNOWN.items():
         numbers[at] = cf.information(mean(at[0], laplace(at[1])), TRUTH, method="normal").matrix[0, 0]
         assert abs(numbers[at] - known) < 6e-5
     tables = {
         power: [
             rows(
                 level,
-                squares(section_5_2.pmmh(power, level, 200, 400, 20, NOWHERE)["mean"], TRUTH),
+                squares(laplace_noise.pmmh(power, level, 200, 400, 20, NOWHERE)["mean"], TRUTH),
                 numbers[power, level],
             )
             for level in (1.0, 2.0)
@@ -95,7 +95,7 @@ def test_finding_5_laplace_noise_and_the_known_information():
 def test_finding_5_sequential_release():
     tables = {power: [] for power in (1, 2)}
     for power, table in tables.items():
-        found = section_5_5.exact(power, 3.0, 60, NOWHERE)
+        found = sequential.exact(power, 3.0, 60, NOWHERE)
         table.append(rows(3.0, squares(found["mean"], TRUTH), float(found["F"])))
     assert agree(tables[1], tables[2]).holds
     assert tables[1][0]["F"] > 2 * tables[2][0]["F"]
@@ -104,7 +104,7 @@ def test_finding_5_sequential_release():
 
 def test_finding_6_mhaar_mixes_better_with_few_copies_and_the_gap_closes():
     found = {
-        (method, copies): section_5_3._summary(section_5_3.latent(method, copies, 24, 8000, NOWHERE))
+        (method, copies): mixing._summary(mixing.latent(method, copies, 24, 8000, NOWHERE))
         for method in ("pmmh", "mhaar")
         for copies in (2, 50)
     }
@@ -117,21 +117,26 @@ def test_finding_6_mhaar_mixes_better_with_few_copies_and_the_gap_closes():
 
 
 def test_finding_7_the_median_says_more_than_the_maximum():
-    found = {name: cf.information(section_5_4.model(name), TRUTH, outer=2048) for name in section_5_4.STATISTICS}
+    found = {
+        name: cf.information(order_statistics.model(name), TRUTH, outer=2048) for name in order_statistics.STATISTICS
+    }
     median, maximum = found["median"], found["maximum"]
     assert median.matrix[0, 0] - 4.7 * median.standard_error[0, 0] > 10 * maximum.matrix[0, 0]
 
 
 @pytest.mark.slow
 def test_finding_7_the_median_errs_less_than_the_maximum():
-    found = {name: squares(section_5_4.exact(name, 1000, NOWHERE)["mean"], TRUTH) for name in section_5_4.STATISTICS}
+    found = {
+        name: squares(order_statistics.exact(name, 1000, NOWHERE)["mean"], TRUTH)
+        for name in order_statistics.STATISTICS
+    }
     assert abs(found["median"].mse - 0.394) < 0.05
     assert abs(found["maximum"].mse - 21) < 4 + 2 * found["maximum"].error
     assert found["maximum"].mse - 4.7 * found["maximum"].error > 10 * found["median"].mse
 
 
 def test_finding_8_acceptance_of_mhaar_does_not_fall_with_n():
-    few, many = (section_5_5.acceptance(n, 240, 5, NOWHERE) for n in (25, 400))
+    few, many = (sequential.acceptance(n, 240, 5, NOWHERE) for n in (25, 400))
     assert many["MHAAR"].mean() > 0.8 * few["MHAAR"].mean()
     assert many["PMMH"].mean() < 0.5 * few["PMMH"].mean()
 

@@ -5,16 +5,16 @@ claims checked, figures, tables, and a verdict. `reproduce` runs them and writes
 Nothing else in Confide imports this package.
 """
 
-from confide.paper.example_4 import example_4
+from confide.paper.bits import example_4
 from confide.paper.examples import example_1, example_2, example_3
+from confide.paper.gaussian_noise import section_5_1
+from confide.paper.laplace_noise import section_5_2
+from confide.paper.mixing import section_5_3
+from confide.paper.order_statistics import section_5_4
+from confide.paper.pilot_release import section_5_6
 from confide.paper.result import Check, Effect, Result
 from confide.paper.running import EXPERIMENTS, reproduce
-from confide.paper.section_5_1 import section_5_1
-from confide.paper.section_5_2 import section_5_2
-from confide.paper.section_5_3 import section_5_3
-from confide.paper.section_5_4 import section_5_4
-from confide.paper.section_5_5 import section_5_5
-from confide.paper.section_5_6 import section_5_6
+from confide.paper.sequential import section_5_5
 
 __all__ = [
     "EXPERIMENTS",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 #: Okabe and Ito's palette, darkest contrasts first, each with a dash and a marker of its own
@@ -11,7 +10,7 @@ _DASHES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
 _MARKERS = ("o", "s", "^", "D", "x")
 
 
-def panels(count: int, *, columns: int = 2, height: float = 3.4) -> tuple[Any, Sequence[Any]]:
+def panels(count: int, *, columns: int = 2, height: float = 3.4) -> tuple[Any, Any]:
     """A figure with so many panels, and the panels."""
     from matplotlib.figure import Figure
 

@@ -6,7 +6,6 @@ Errata are numbered as in the reproduction's page. Every name here says what is 
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import equinox as eqx
 import jax
@@ -14,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import confide as cf
+from confide.mechanism.additive import AdditiveLaw
 from confide.paper.moments import clipped_moments
 from confide.paper.settings import BOUND, TRUTH, N
 
@@ -35,10 +35,10 @@ class FlatOnLog(eqx.Module):
 
 def too_little_noise(model: cf.Model) -> cf.Model:
     """Erratum 1: Laplace noise of scale b/√2, which the published code draws where it means b."""
-    channel = model.channel
-    return cf.Model(
-        model.population, replace(channel, mechanism=cf.Laplace(scale=channel.law.noise.scale / math.sqrt(2)))
-    )
+    law = model.channel.law
+    assert isinstance(law, AdditiveLaw)
+    less = cf.Laplace(scale=float(law.noise.scale) / math.sqrt(2))
+    return cf.Model(model.population, cf.Channel(model.channel.statistic, less, model.channel.n))
 
 
 def algorithm_1_with_the_wrong_score(power: int, level: float, *, outer: int, inner: int, key: int) -> float:

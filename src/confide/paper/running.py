@@ -17,13 +17,13 @@ EXPERIMENTS = {
     "example-1": "examples",
     "example-2": "examples",
     "example-3": "examples",
-    "example-4": "example_4",
-    "section-5.1": "section_5_1",
-    "section-5.2": "section_5_2",
-    "section-5.3": "section_5_3",
-    "section-5.4": "section_5_4",
-    "section-5.5": "section_5_5",
-    "section-5.6": "section_5_6",
+    "example-4": "bits",
+    "section-5.1": "gaussian_noise",
+    "section-5.2": "laplace_noise",
+    "section-5.3": "mixing",
+    "section-5.4": "order_statistics",
+    "section-5.5": "sequential",
+    "section-5.6": "pilot_release",
 }
 
 

@@ -101,7 +101,7 @@ def _information(power: int, level: float, size: int, cells: Cells) -> dict[str,
         }
         if not size:
             return known
-        options = {"method": "importance", "outer": size, "inner": size, "key": key}
+        options: dict[str, Any] = {"method": "importance", "outer": size, "inner": size, "key": key}
         printed, paired = (cf.information(model, TRUTH, paired=paired, **options) for paired in (False, True))
         wrong = mistakes.algorithm_1_with_the_wrong_score(power, level, outer=size, inner=size, key=key)
         return known | {

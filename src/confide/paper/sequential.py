@@ -102,7 +102,7 @@ def _information(power: int, level: float, size: int, cells: Cells) -> dict[str,
     settings = {"what": "5.5 F", "power": power, "level": level, "size": size}
 
     def compute() -> dict[str, Any]:
-        options = {"method": "sequential", "outer": size, "inner": size, "key": _key(power, level)}
+        options: dict[str, Any] = {"method": "sequential", "outer": size, "inner": size, "key": _key(power, level)}
         model = each(power, level)
         printed, paired = (cf.information(model, TRUTH, paired=paired, **options) for paired in (False, True))
         return {

@@ -61,7 +61,7 @@ def verb(method: str, count: int, draws: int, cells: Cells, **options: Any) -> d
 
     def compute() -> dict[str, Any]:
         release = cf.Release(mean(1, laplace(5.0)).channel, VALUE)
-        sizes = {"chains": count, "warmup": 500, "draws": draws, "key": 53}
+        sizes: dict[str, Any] = {"chains": count, "warmup": 500, "draws": draws, "key": 53}
         found = cf.infer(VARIANCE, release, _PRIOR, method=method, walk=WALK, **sizes, **options)
         return {"iac": [integrated_autocorrelation(chain) for chain in found.draws["variance"]]}
 
