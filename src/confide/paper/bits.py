@@ -149,7 +149,7 @@ def example_4(*, full: bool = False, path: Path = None) -> Result:
         "than their average: the paper calls the two equally informative.",
         (effect,),
         {
-            "information": "Top: above the white line the other mechanism says more than randomized response, below it "
-            "less. Bottom left: against n. Bottom right: at equal guarantees."
+            "information": "Top: information relative to randomized response; lighter is more, and the white line is "
+            "where the two are equal. Bottom left: against n. Bottom right: at equal guarantees."
         },
     )
