@@ -10,7 +10,7 @@ import pytest
 
 import confide as cf
 from confide.design.cells import Cells
-from confide.paper import bits, examples, gaussian_noise, laplace_noise, mixing, order_statistics, sequential
+from confide.paper import bits, examples, gaussian_noise, laplace_noise, mixing, order_statistics, pilot_release, sequential
 from confide.paper.posteriors import squares
 from confide.paper.ranking import agreement, crossing
 from confide.paper.settings import TRUTH, gaussian, laplace, mean
@@ -146,3 +146,12 @@ def test_erratum_5_the_wrong_score_adds_seventy_percent():
 
     wrong = mistakes.algorithm_1_with_the_wrong_score(2, 0.5, outer=2000, inner=500, key=0)
     assert 1.5 < wrong / 0.2141 < 2.0
+
+
+def test_the_pilot_of_section_5_6_is_the_plan_of_pilot():
+    powers = (0.4, 0.6, 1.0)
+    plan = pilot_release.plan(powers)
+    values = np.asarray([0.1, 2.0])
+    chosen, _ = pilot_release.choices(values, powers, NOWHERE)
+    for value, index in zip(values, chosen, strict=True):
+        assert plan.choose(cf.Release(plan.channel, float(value)), route="normal") == plan.candidates[index]

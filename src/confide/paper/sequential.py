@@ -226,8 +226,8 @@ def section_5_5(
         effects = [
             Effect(
                 6,
-                f"a walk of sd 0.3, and z kept on rejection (|x|, ε = {middle:g}, {steps:,} steps): distance of posterior "
-                "means from the exact ones, root mean square",
+                f"a walk of sd 0.3, and z kept on rejection (|x|, ε = {middle:g}, {steps:,} steps): distance of "
+                "posterior means from the exact ones, root mean square",
                 f"{slow['distance as coded']:.2f}",
                 f"{slow['distance suited']:.2f} with sd 2.5",
                 bool(slow["distance as coded"] > 1.5 * slow["distance suited"]),
