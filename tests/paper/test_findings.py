@@ -10,7 +10,16 @@ import pytest
 
 import confide as cf
 from confide.design.cells import Cells
-from confide.paper import bits, examples, gaussian_noise, laplace_noise, mixing, order_statistics, pilot_release, sequential
+from confide.paper import (
+    bits,
+    examples,
+    gaussian_noise,
+    laplace_noise,
+    mixing,
+    order_statistics,
+    pilot_release,
+    sequential,
+)
 from confide.paper.posteriors import squares
 from confide.paper.ranking import agreement, crossing
 from confide.paper.settings import TRUTH, gaussian, laplace, mean

@@ -1,6 +1,7 @@
 """Verdicts, the page, resuming, and the command."""
 
 import re
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -13,6 +14,7 @@ from confide.paper.figures import label, panels, style
 from confide.paper.page import page
 from confide.paper.result import Check, Effect, Result
 from confide.paper.settings import kept
+from confide_cli import run
 
 
 def result(name="example-1", holds=True, matters=False):
@@ -81,3 +83,20 @@ def test_every_experiment_has_a_function_of_its_name():
         assert running.function_of(name) is getattr(paper, name.replace("-", "_").replace(".", "_"))
     with pytest.raises(cf.InvalidArgument, match="is not an experiment"):
         running.reproduce("section-9")
+
+
+def test_nothing_but_the_command_and_the_lazy_name_knows_the_paper():
+    source = Path(cf.__file__).parent.parent
+    known = {
+        str(p.relative_to(source)) for p in source.rglob("*.py") if "confide.paper" in p.read_text(encoding="utf-8")
+    }
+    outside = {name for name in known if not name.startswith("confide/paper/")}
+    assert outside == {"confide/__init__.py", "confide_cli/reproducing.py"}
+    mistaken = {name for name in known if "mistakes" in (source / name).read_text(encoding="utf-8")}
+    assert all(name.startswith("confide/paper/") for name in mistaken)
+    assert cf.paper.reproduce is running.reproduce
+
+
+def test_the_command_says_what_it_does_not_know(capsys):
+    assert run(["reproduce", "section-9"]) == 1
+    assert "is not an experiment; use all, example-1" in capsys.readouterr().err

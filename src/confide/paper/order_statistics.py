@@ -137,7 +137,7 @@ def section_5_4(
     import pandas as pd
 
     cells = Cells(path)
-    chains, steps = chains or (100 if full else 5), steps or (10_000 if full else 4_000)
+    chains, steps = chains or (100 if full else 5), steps or (10_000 if full else 3_000)
     inner = inner or (1000 if full else 250)
     theta = np.arange(1, 21) / 4 if full else np.asarray([0.5, 1.0, 2.0, 3.0, 4.0, 5.0]) if theta is None else theta
     table = _information(np.asarray(theta), outer, inner, cells)

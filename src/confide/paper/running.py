@@ -11,6 +11,7 @@ from confide._progress import progress
 from confide.errors import InvalidArgument
 from confide.paper.page import page
 from confide.paper.result import Result
+from confide.published.extras import needs
 
 #: where each experiment lives; its function has the name with underscores
 EXPERIMENTS = {
@@ -48,10 +49,11 @@ def reproduce(
     names = list(EXPERIMENTS) if what == "all" else [what]
     functions = {name: function_of(name) for name in names}
     results = []
-    for name in progress(names, "reproduce"):
-        result = functions[name](full=full, path=folder / "cells")
-        result.save(folder / name)
-        results.append(result)
+    with needs("tables"):
+        for name in progress(names, "reproduce"):
+            result = functions[name](full=full, path=folder / "cells")
+            result.save(folder / name)
+            results.append(result)
     where = folder if what == "all" else folder / what
     (where / "index.html").write_text(page(results, full=full), encoding="utf-8")
     return results
