@@ -76,6 +76,7 @@ def test_algorithm_8_finds_the_exact_posterior():
     assert _z(found.mean, exact_means(model, value[None]).mean[0]) < 4.9
 
 
+@pytest.mark.slow
 def test_exact_means_are_those_of_infer():
     model = mean(1, laplace(2.0))
     values = np.asarray(model.simulate(0, 2.0, (120,)))
