@@ -56,4 +56,4 @@ def label(axis: Any, title: str, x: str, y: str, *, log: str = "", legend: bool 
     if "y" in log:
         axis.set_yscale("log")
     if legend:
-        axis.legend(fontsize=8, frameon=False)
+        axis.legend(fontsize=8, facecolor="white", edgecolor="none", framealpha=0.85)
