@@ -58,34 +58,24 @@ def exact(
 
 
 def by_chain(name: str, releases: int, steps: int, copies: int, cells: Cells) -> dict[str, Any]:
-    """Algorithm 7 on the first releases: posterior means, and the autocorrelation of the first five."""
-    settings = {"what": "5.4 chains", "name": name, "releases": releases, "steps": steps, "copies": copies}
+    """Algorithm 7 on the first releases: posterior means, and the autocorrelation averaged over the first five."""
+    values = np.asarray(model(name).simulate(_key(name), TRUTH, (1000,)))[:releases]
+    found = [_one(name, float(value), steps, copies, cells) for value in progress(values, f"Sec 5.4, {name}")]
+    return {
+        "mean": np.asarray([float(each["mean"]) for each in found]),
+        "acf": np.mean([each["acf"] for each in found[:5]], axis=0),
+    }
 
+
+def _one(name: str, value: float, steps: int, copies: int, cells: Cells) -> dict[str, Any]:
     def compute() -> dict[str, Any]:
-        channel = model(name).channel
-        values = model(name).simulate(_key(name), TRUTH, (1000,))[:releases]
-        means, acf = [], []
-        for index, value in enumerate(progress(values, f"Sec 5.4, {name}")):
-            found = cf.infer(
-                VARIANCE,
-                cf.Release(channel, float(value)),
-                prior(),
-                method="mhaar",
-                latent="z",
-                copies=copies,
-                walk=WALK,
-                anchored=False,
-                chains=1,
-                warmup=steps // 4,
-                draws=steps - steps // 4,
-                key=index,
-            )
-            means.append(found.mean["variance"])
-            if index < 5:
-                acf.append(autocorrelation(found.draws["variance"][0], LAGS))
-        return {"mean": means, "acf": np.mean(acf, axis=0)}
+        sizes: dict[str, Any] = {"chains": 1, "warmup": steps // 4, "draws": steps - steps // 4, "key": 54}
+        options: dict[str, Any] = {"latent": "z", "copies": copies, "walk": WALK, "anchored": False}
+        release = cf.Release(model(name).channel, value)
+        found = cf.infer(VARIANCE, release, prior(), method="mhaar", **sizes, **options)
+        return {"mean": found.mean["variance"], "acf": autocorrelation(found.draws["variance"][0], LAGS)}
 
-    return kept(cells, settings, compute)
+    return kept(cells, {"what": "5.4 chain", "name": name, "value": value, "steps": steps, "copies": copies}, compute)
 
 
 def _information(theta: np.ndarray, outer: int, inner: int, cells: Cells) -> Any:
