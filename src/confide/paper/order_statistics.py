@@ -57,9 +57,9 @@ def exact(
     return kept(cells, settings, compute)
 
 
-def by_chain(name: str, releases: int, steps: int, copies: int, cells: Cells) -> dict[str, Any]:
-    """Algorithm 7 on the first releases: posterior means, and the autocorrelation averaged over the first five."""
-    values = np.asarray(model(name).simulate(_key(name), TRUTH, (1000,)))[:releases]
+def by_chain(name: str, chains: int, releases: int, steps: int, copies: int, cells: Cells) -> dict[str, Any]:
+    """Algorithm 7 on the first of the releases: posterior means, and the autocorrelation averaged over the first five."""
+    values = np.asarray(model(name).simulate(_key(name), TRUTH, (releases,)))[:chains]
     found = [_one(name, float(value), steps, copies, cells) for value in progress(values, f"Sec 5.4, {name}")]
     return {
         "mean": np.asarray([float(each["mean"]) for each in found]),
@@ -133,7 +133,7 @@ def section_5_4(
     table = _information(np.asarray(theta), outer, inner, cells)
     true = {name: exact(name, releases, cells) for name in STATISTICS}
     found = {name: squares(true[name]["mean"], TRUTH) for name in STATISTICS}
-    run = {name: by_chain(name, chains, steps, copies, cells) for name in STATISTICS}
+    run = {name: by_chain(name, chains, releases, steps, copies, cells) for name in STATISTICS}
     apart = {n: float(np.sqrt(np.mean((run[n]["mean"] - true[n]["mean"][:chains]) ** 2))) for n in STATISTICS}
     tight = {n: squares(exact(n, releases, cells, data="tight", believed="tight")["mean"], TRUTH) for n in STATISTICS}
     wrong = {n: squares(exact(n, releases, cells, data="too little")["mean"], TRUTH) for n in STATISTICS}
