@@ -58,7 +58,7 @@ def exact(
 
 
 def by_chain(name: str, chains: int, releases: int, steps: int, copies: int, cells: Cells) -> dict[str, Any]:
-    """Algorithm 7 on the first of the releases: posterior means, and the autocorrelation averaged over the first five."""
+    """Algorithm 7 on the first of the releases: posterior means, and autocorrelation averaged over five."""
     values = np.asarray(model(name).simulate(_key(name), TRUTH, (releases,)))[:chains]
     found = [_one(name, float(value), steps, copies, cells) for value in progress(values, f"Sec 5.4, {name}")]
     return {
