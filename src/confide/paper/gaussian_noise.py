@@ -23,7 +23,7 @@ from confide.paper.settings import BOUND, ENDS, LEVELS, NAMES, TRUTH, VARIANCE, 
 
 WALK = 10 / math.sqrt(N)
 #: levels at which the exact posterior is computed by default
-EXACT = (0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0, 7.0, 10.0)
+EXACT = (0.25, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0)
 
 
 def _key(power: int, level: float) -> int:

@@ -38,7 +38,7 @@ KNOWN = {
 }
 #: by default errors are computed at these levels, and Algorithm 1 is run at those
 _SIMULATED = (0.5, 2.0, 10.0)
-SOME = (0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0, 7.0, 10.0)
+SOME = (0.25, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0)
 
 
 def _key(power: int, level: float) -> int:
