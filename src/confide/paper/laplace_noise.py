@@ -36,9 +36,9 @@ KNOWN = {
     (2, 5.0): 6.6316,
     (2, 10.0): 10.3273,
 }
-#: by default errors are computed at these levels, and Algorithm 1 is run at those
-_SIMULATED = (0.5, 2.0, 10.0)
+#: by default errors are computed at some levels, and Algorithm 1 is run at fewer
 SOME = (0.25, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0)
+_SIMULATED = (0.5, 2.0, 10.0)
 
 
 def _key(power: int, level: float) -> int:
