@@ -84,5 +84,5 @@ SchemaName = Annotated[str, typer.Argument(help="release, information, compare, 
 Experiment = Annotated[
     str, typer.Argument(metavar="WHAT", help="all, example-1 … example-4, or section-5.1 … section-5.6.")
 ]
-Full = Annotated[bool, typer.Option("--full", help="The paper's own sizes; default sizes take about ten minutes.")]
+Full = Annotated[bool, typer.Option("--full", help="The paper's own sizes, which take much longer.")]
 Folder = Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Where figures, tables and the page go.")]

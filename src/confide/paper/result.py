@@ -65,11 +65,14 @@ class Result:
         failed = [check.claim for check in self.checks if not check.holds]
         if failed:
             return f"{len(failed)} of {len(self.checks)} checks fail: {'; '.join(failed)}."
-        mattered = [f"erratum {effect.erratum}" for effect in self.effects if effect.matters]
-        held = "the one check holds" if len(self.checks) == 1 else f"all {len(self.checks)} checks hold"
-        if mattered:
-            return f"{held}, and {' and '.join(dict.fromkeys(mattered))} changed numbers by more than their errors."
-        return f"{held}."
+        mattered = list(dict.fromkeys(str(effect.erratum) for effect in self.effects if effect.matters))
+        held = {1: "The one check holds", 2: "Both checks hold"}.get(
+            len(self.checks), f"All {len(self.checks)} checks hold"
+        )
+        if not mattered:
+            return f"{held}."
+        errata = f"errata {', '.join(mattered[:-1])} and {mattered[-1]}" if mattered[1:] else f"erratum {mattered[0]}"
+        return f"{held}, and {errata} changed numbers by more than their errors."
 
     def save(self, folder: Path) -> None:
         """Figures as PNG and SVG, tables as CSV."""
