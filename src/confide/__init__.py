@@ -127,6 +127,8 @@ _LAZY = (
 
 
 def __getattr__(name: str) -> typing.Any:
+    if name == "paper":
+        return importlib.import_module("confide.paper")
     if name not in _LAZY:
         raise AttributeError(f"module 'confide' has no attribute {name!r}")
     return getattr(importlib.import_module(_LAZY[name]), name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -140,6 +141,14 @@ def schema(name: o.SchemaName = "release") -> None:
     from confide_cli.words import choice
 
     typer.echo(json.dumps(schema_of(choice("schema", name, NAMES)), indent=2))
+
+
+@app.command(epilog="Example: confide reproduce section-5.3 --output out")
+def reproduce(what: o.Experiment = "all", full: o.Full = False, output: o.Output = Path("reproduction")) -> None:
+    """The experiments of the paper, done again: figures, tables and a page that says what holds."""
+    from confide_cli.reproducing import reproduce as run
+
+    run(what, full, output)
 
 
 @app.command(epilog="Example: confide demo --folder trial")

@@ -93,3 +93,9 @@ Folder = Annotated[
     Path | None, typer.Option(metavar="NAME", help="Where to write; a new folder for temporary files by default.")
 ]
 SchemaName = Annotated[str, typer.Argument(help="release, information, compare, optimize, infer or ledger.")]
+
+Experiment = Annotated[
+    str, typer.Argument(metavar="WHAT", help="all, example-1 … example-4, or section-5.1 … section-5.6.")
+]
+Full = Annotated[bool, typer.Option("--full", help="The paper's own sizes, which take much longer.")]
+Output = Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Where figures, tables and the page go.")]

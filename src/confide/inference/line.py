@@ -22,13 +22,15 @@ from confide.prior import Prior
 Floats = NDArray[np.float64]
 LogDensity = Callable[[Floats], Floats]
 
-#: densities that are smaller than e^{−40} of the largest are left out: 4e-18
-NEGLIGIBLE = 40.0
+#: densities that are smaller than e^{−30} of the largest are left out: 1e-13
+NEGLIGIBLE = 30.0
 POINTS = 128
 _MOST_POINTS = 2**14
 _ROUNDS = 60
 #: by how many cells the line exceeds where the mass was seen
 _MARGIN = 2
+#: how much further down an approximate density is followed
+_ROUGH = 4.0
 TOLERANCE = 1e-6
 #: the table from which draws are made
 _TABLE = 2**13
@@ -61,7 +63,9 @@ def cells(low: float, high: float, points: int) -> Floats:
     return np.asarray(np.linspace(low, high, points))
 
 
-def locate(log_density: LogDensity, low: float, high: float, points: int) -> tuple[float, float]:
+def locate(
+    log_density: LogDensity, low: float, high: float, points: int, negligible: float = NEGLIGIBLE
+) -> tuple[float, float]:
     """The ends of where a density is not negligible."""
     for _ in range(_ROUNDS):
         grid = cells(low, high, points)
@@ -69,7 +73,7 @@ def locate(log_density: LogDensity, low: float, high: float, points: int) -> tup
         top = float(np.max(values))
         if top == -np.inf:
             raise no_mass()
-        seen = np.flatnonzero(values > top - NEGLIGIBLE)
+        seen = np.flatnonzero(values > top - negligible)
         first, last = int(seen[0]), int(seen[-1])
         width = high - low
         if first == 0 or last == grid.size - 1:
@@ -86,12 +90,11 @@ def locate(log_density: LogDensity, low: float, high: float, points: int) -> tup
 
 
 def locate_roughly(log_density: LogDensity, low: float, high: float, points: int) -> tuple[float, float]:
-    """Where an approximate density lies, and as much again: a place to begin the search by the exact one."""
+    """Where an approximate density lies, and a little more: a place to begin the search by the exact one."""
     try:
-        first, last = locate(log_density, low, high, points)
+        return locate(log_density, low, high, points, NEGLIGIBLE + _ROUGH)
     except (AccuracyError, InvalidArgument):
         return low, high
-    return first - 0.5 * (last - first), last + 0.5 * (last - first)
 
 
 def clean(values: Floats) -> Floats:

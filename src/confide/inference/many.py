@@ -30,8 +30,6 @@ Floats = NDArray[np.float64]
 
 #: points on a line to begin with, and at most: a group that needs more is split
 _POINTS, _MOST_POINTS = 112, 448
-#: log density below the largest that is left out of a line: 1e-13
-_NEGLIGIBLE = 30.0
 _ROUNDS = 40
 #: the widest step, in posterior standard deviations: the trapezoidal rule is then right to 1e-8 for a normal density
 _STEP = 0.7
@@ -157,7 +155,7 @@ class _Problem(NamedTuple):
             if group is fine:
                 found.append((index[group], self._summaries(free, values[:, group], probs)))
                 continue
-            inside = np.flatnonzero(np.any(values[:, group] > top[group] - _NEGLIGIBLE, axis=1))
+            inside = np.flatnonzero(np.any(values[:, group] > top[group] - line.NEGLIGIBLE, axis=1))
             ends = free[inside[0]] - 3 * step, free[inside[-1]] + 3 * step
             part = tuple(array[group] for array in arrays)
             found += self.solve(part, *ends, index[group], probs, depth + 1)
@@ -171,7 +169,7 @@ class _Problem(NamedTuple):
             top = values.max(axis=0)
             if np.any(top == -np.inf):
                 raise line.no_mass()
-            seen = np.flatnonzero(np.any(values > top - _NEGLIGIBLE, axis=1))
+            seen = np.flatnonzero(np.any(values > top - line.NEGLIGIBLE, axis=1))
             first, last = int(seen[0]), int(seen[-1])
             step, width = free[1] - free[0], high - low
             if first == 0 or last == free.size - 1:

@@ -2,7 +2,7 @@
 
 A chain asks for the likelihood at tens of thousands of θ, one at a time, where a route is made to compute many θ
 together. The log-likelihood is smooth on the free coordinate, so a cubic spline through it is right to 1e-9, which is
-checked between its knots; beyond the table the posterior is below e^{−40} of its largest value, and is taken as zero.
+checked between its knots; beyond the table the posterior is below e^{−30} of its largest value, and is taken as zero.
 An average over simulated windows may jump, where a window passes y: there the table has as many knots as the moments of
 the posterior need, and jumps smaller than the average's own error are smoothed.
 """
