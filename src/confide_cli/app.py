@@ -144,7 +144,7 @@ def schema(name: o.SchemaName = "release") -> None:
 
 
 @app.command(epilog="Example: confide reproduce section-5.3 --output out")
-def reproduce(what: o.Experiment = "all", full: o.Full = False, output: o.Output = Path("reproduction")) -> None:
+def reproduce(what: o.Experiment = "all", full: o.Full = False, output: o.Place = Path("reproduction")) -> None:
     """The experiments of the paper, done again: figures, tables and a page that says what holds."""
     from confide_cli.reproducing import reproduce as run
 

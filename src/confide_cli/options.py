@@ -98,4 +98,4 @@ Experiment = Annotated[
     str, typer.Argument(metavar="WHAT", help="all, example-1 … example-4, or section-5.1 … section-5.6.")
 ]
 Full = Annotated[bool, typer.Option("--full", help="The paper's own sizes, which take much longer.")]
-Output = Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Where figures, tables and the page go.")]
+Place = Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Where figures, tables and the page go.")]
