@@ -41,7 +41,7 @@ def exact_means(
     >>> channel = cf.Channel(cf.Mean("abs(x)", bounds=(-10, 10)), cf.Laplace(cf.PureDP(5.0)), n=100)
     >>> model = cf.Model(cf.populations.normal_variance(), channel)
     >>> exact_means(model, [1.0, 1.128379]).mean.round(3)
-    array([1.653, 2.094])
+    array([1.64 , 2.087])
     """
     values = np.asarray(values, dtype=np.float64)
     thetas = np.geomspace(*ends, points)
