@@ -21,7 +21,8 @@ from scipy import integrate, special, stats
 
 from confide import populations
 from confide.errors import AccuracyError
-from confide.likelihood.moving import moving_law, pieces_of
+from confide.likelihood.moving import moving_law
+from confide.likelihood.pieces import pieces_of
 from confide.population import Population
 from confide.statistic import Each, Mean
 

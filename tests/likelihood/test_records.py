@@ -15,7 +15,9 @@ from confide import populations
 from confide.channel import Channel
 from confide.errors import AccuracyError, IncompatibleError, InvalidArgument
 from confide.likelihood.moving import moving_law
-from confide.likelihood.records import RecordsRoute, local, log_density
+from confide.likelihood.one_record import local
+from confide.likelihood.records import RecordsRoute
+from confide.likelihood.records_density import log_density
 from confide.mechanism import Gaussian, Laplace, Law, Mechanism, Noiseless, RandomizedResponse, SmoothLaplace
 from confide.model import Model
 from confide.privacy import ApproxDP, PureDP

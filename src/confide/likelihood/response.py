@@ -19,7 +19,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from confide.errors import InvalidArgument
-from confide.likelihood.moving import once, pieces_of, points, s_at
+from confide.likelihood.moving import points
+from confide.likelihood.once import once
+from confide.likelihood.pieces import pieces_of, s_at
 from confide.likelihood.record import Floats, RecordLaw
 from confide.likelihood.route import Route
 from confide.mechanism import ResponseLaw

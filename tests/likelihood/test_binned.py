@@ -11,8 +11,9 @@ from scipy import stats
 from confide import populations
 from confide.channel import Channel
 from confide.errors import IncompatibleError
-from confide.likelihood.records import BINNED_FROM, RecordsRoute, local
-from confide.likelihood.tabulate import Binned
+from confide.likelihood.binned import Binned
+from confide.likelihood.one_record import local
+from confide.likelihood.records import BINNED_FROM, RecordsRoute
 from confide.mechanism import Gaussian, Laplace
 from confide.model import Model
 from confide.statistic import Each

@@ -1,6 +1,6 @@
-"""What many θ share: the nodes of a record with their matrix (`Still`), and the published values (`Binned`).
+"""Still nodes: the law of a record on nodes that many θ share.
 
-**Still nodes.** With nodes x_j that do not move, p(y | θ) = Σ_j A(y)_j p(x_j | θ): a matrix that knows y but not θ,
+With nodes x_j that do not move, p(y | θ) = Σ_j A(y)_j p(x_j | θ): a matrix that knows y but not θ,
 times densities that know θ but not y. Panels are halved until the density at each of the given θ is the polynomial
 through its 16 nodes, relative to its size on the panel, so that tails keep their digits. On a panel without a kink
 A(y)_j is the Gauss–Legendre weight times the noise. Laplace noise has a kink at s(x) = y, at most one on a monotone
@@ -9,14 +9,6 @@ piece of s; on its panel
     A(y)_j = ∫ ℓ_j(x) g(y − s(x)) dx,
 
 split at the kink, with the Lagrange basis ℓ_j: product integration, as good as the polynomial is, whatever θ.
-
-**Binned values.** log p(y | θ) is smooth in y between the values of s at its kinks and atoms, and under Laplace noise
-it is a straight line beyond the range of s. On panels of y it is the polynomial through 16 nodes c_k as well, and
-
-    Σ_t log p(y_t | θ) = Σ_k N_k log p(c_k | θ) + offset,      N_k = Σ_t ℓ_k(y_t),
-
-where N takes one pass over the values, in blocks. A θ then costs as much as some hundred values, however many there
-are. Values on a lattice need no polynomial: N counts them.
 """
 
 from __future__ import annotations
@@ -25,31 +17,28 @@ import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from confide.errors import AccuracyError
-from confide.likelihood import moving
-from confide.likelihood.moving import HALF_NODES, TO_HALVES, TO_LEGENDRE, Frame, Mask, halve, lagrange, on_panels
+from confide.likelihood.frames import Frame
+from confide.likelihood.frames import frame as frame_of
+from confide.likelihood.gauss import HALF_NODES, TO_HALVES, Mask, halve, lagrange, on_panels
 from confide.likelihood.record import NODES, ORDER, WEIGHTS, Floats, RecordLaw
 from confide.likelihood.response import Cells
 from confide.mechanism import DiscreteLaplace, LaplaceNoise, LatticeNoise, Noise
 from confide.population import Population
 from confide.statistic import Statistic
 
-#: how far the polynomial through a panel's nodes may be off: a density relative to its largest value on the panel …
+#: how far the polynomial through a panel's nodes may be off, relative to the density's largest value on the panel
 _INTERPOLATED = 1e-11
-#: … and log p(y | θ): panels are halved down to the first, and refused beyond the second
-_LOG_INTERPOLATED, _LARGEST_LOG_ERROR = 2e-12, 1e-11
 _LARGEST_DEFECT = 1e-10
 _ROUNDING = 16 * np.finfo(float).eps
 _CHOSEN = 16
-_ROWS, _COLUMNS = 32, 1024
-_BLOCK, _ENTRIES = 2**17, 4_000_000
+_ROWS, _COLUMNS, _ENTRIES = 32, 1024, 4_000_000
 _FINE_NODES, _FINE_WEIGHTS = np.polynomial.legendre.leggauss(20)
 
 
@@ -61,9 +50,6 @@ def is_laplace(noise: Noise) -> bool:
 def rounded(noise: Noise, values: Floats) -> Floats:
     """Values on the noise's lattice, if it has one."""
     return noise.step * np.floor(values / noise.step + 0.5) if isinstance(noise, LatticeNoise) else values
-
-
-# ---- still nodes ----------------------------------------------------------------------------------------------------
 
 
 @jax.jit
@@ -209,7 +195,7 @@ def _panels(
 ) -> tuple[Frame, Floats, RecordLaw]:
     """Panels for a few θ, then for those at which a panel is still too wide or the total mass not one."""
     thetas = np.frombuffer(content).reshape(-1, population.dimension)
-    frame = moving.frame(population, statistic, changes)
+    frame = frame_of(population, statistic, changes)
     smallest = 2.0**-44 * (statistic.bounds[1] - statistic.bounds[0])
     resolved = functools.partial(_resolved, population, floor=max(1e-17 * math.exp(-nats), 1e-280))
     edges, chosen = frame.edges, np.unique(np.linspace(0, len(thetas) - 1, _CHOSEN).astype(int))
@@ -260,97 +246,3 @@ def _resolved(population: Population, thetas: Floats, a: Floats, b: Floats, floo
     blind = (a <= high) & (b >= low) & (b - a > 3.0 * (high - low))
     smooth = (error <= np.maximum(_INTERPOLATED, rounding) * largest) | (largest * (b - a) <= floor)
     return np.asarray(smooth & ~blind)
-
-
-# ---- binned values --------------------------------------------------------------------------------------------------
-
-D = TypeVar("D", bound="Densities")
-
-
-class Densities(Protocol):
-    """log p(y | θ) at given θ, as `Still` has it."""
-
-    @property
-    def thetas(self) -> Floats:
-        """The θ (M, d)."""
-
-    def some(self: D, chosen: Any) -> D:
-        """The same at some of the θ."""
-
-    def log_prob(self, y: Floats) -> Floats:
-        """log p(y | θ), shape (θ, y)."""
-
-
-class Binned(eqx.Module):
-    """Values summed up: Σ_t log p(y_t | θ) = Σ_k N_k log p(c_k | θ) + offset for each data set.
-
-    `error` is the largest error of log p(y | θ) found between the nodes, at any of the θ that the bins were made for.
-    """
-
-    nodes: Floats
-    weights: Floats
-    offset: Floats
-    error: float
-
-    def total(self, log_prob: Any) -> Any:
-        """The log-likelihoods (…, data sets), from log p(c_k | θ) of shape (…, nodes)."""
-        return log_prob @ self.weights.T + self.offset
-
-
-def count_values(noise: LatticeNoise, values: Floats) -> Binned:
-    """Values (data sets, n) on a lattice, counted."""
-    nodes, index = np.unique(rounded(noise, values), return_inverse=True)
-    counts = np.stack([np.bincount(row, minlength=nodes.size) for row in index.reshape(values.shape)])
-    return Binned(nodes, counts.astype(float), np.zeros(len(values)), 0.0)
-
-
-def bin_values(densities: Densities, edges: Floats, slope: float, values: Floats) -> Binned:
-    """Values (data sets, n) on panels of y: the given ones, halved until log p(y | θ) is resolved at all θ.
-
-    Beyond the edges log p falls with the given slope.
-    """
-    smallest = 1e-12 * (edges[-1] - edges[0])
-    chosen = np.unique(np.linspace(0, len(densities.thetas) - 1, _CHOSEN).astype(int))
-    while True:
-        some = densities.some(chosen)
-
-        def settled(a: Floats, b: Floats, some: Densities = some) -> Mask:
-            return np.asarray((_log_error(some, a, b).max(axis=0) <= _LOG_INTERPOLATED) | (b - a <= smallest))
-
-        edges = halve(edges, settled)
-        error = _log_error(densities, edges[:-1], edges[1:]).max(axis=1)
-        rough = np.setdiff1d(np.flatnonzero(error > _LARGEST_LOG_ERROR), chosen)
-        if rough.size == 0:
-            break
-        chosen = np.union1d(chosen, rough[np.linspace(0, rough.size - 1, _CHOSEN).astype(int)])
-    if error.max() > _LARGEST_LOG_ERROR:
-        raise AccuracyError(f"values can be binned to {error.max():.0e} in log p only; use them as they are")
-    moments, beyond = _moments(edges, values)
-    weights = np.einsum("dpk,kj->dpj", moments, TO_LEGENDRE).reshape(len(values), -1)
-    return Binned(on_panels(edges[:-1], edges[1:], NODES).ravel(), weights, -slope * beyond, float(error.max()))
-
-
-def _log_error(densities: Densities, a: Floats, b: Floats) -> Floats:
-    """How far log p(y | θ) is off the polynomial through the nodes of each panel (a, b), shape (θ, panels)."""
-    y = np.concatenate([on_panels(a, b, NODES), on_panels(a, b, HALF_NODES)], axis=1)
-    log_p = densities.log_prob(y.ravel()).reshape(-1, *y.shape)
-    return np.asarray(np.abs(log_p[..., :ORDER] @ TO_HALVES.T - log_p[..., ORDER:]).max(axis=2))
-
-
-def _moments(edges: Floats, values: Floats) -> tuple[Floats, Floats]:
-    """Σ_t P_k(ξ_t) on each panel for k = 0 … 15, and how far the values lie beyond the edges in all, per data set."""
-    panels = edges.size - 1
-    moments, beyond = np.zeros((len(values), ORDER, panels)), np.zeros(len(values))
-    for row, data in enumerate(values):
-        for at in range(0, data.size, _BLOCK):
-            y = data[at : at + _BLOCK]
-            inside = np.clip(y, edges[0], edges[-1])
-            beyond[row] += np.abs(y - inside).sum()
-            panel = np.minimum(np.searchsorted(edges, inside, side="right") - 1, panels - 1)
-            low, high = edges[panel], edges[panel + 1]
-            xi = (2.0 * inside - low - high) / (high - low)
-            before, now = np.zeros_like(xi), np.ones_like(xi)
-            for k in range(ORDER):
-                moments[row, k] += np.bincount(panel, now, minlength=panels)
-                before, now = now, ((2 * k + 1) * xi * now - k * before) / (k + 1)
-    return moments.swapaxes(1, 2), beyond
