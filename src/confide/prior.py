@@ -216,6 +216,18 @@ def _probe(part: Any, key: jax.Array) -> tuple[jax.Array, jax.Array]:
     return probes, part.log_prob(probes)
 
 
+@jax.jit
+def free_probes(prior: Prior) -> jax.Array:
+    """The probes of a prior in free coordinates (2048, k)."""
+    return prior.unconstrain(prior.probes)
+
+
+@jax.jit
+def at_free(prior: Prior, free: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """θ (…, d), and the prior's log density of the free coordinates (…, k) that it comes from."""
+    return prior.constrain(free), prior.log_prob_free(free)
+
+
 def _checked(parameter: Any, given: object, key: int) -> tuple[Any, np.ndarray]:
     """A proper distribution over one parameter, in double precision, and draws from it."""
     argument = f"prior[{parameter.name!r}]"

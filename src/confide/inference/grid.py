@@ -17,7 +17,7 @@ from confide.inference.diagnostics import independent
 from confide.inference.problem import Problem
 from confide.likelihood.joint import Joint
 from confide.posterior import Exact, Posterior
-from confide.prior import Prior
+from confide.prior import Prior, at_free
 
 Floats = NDArray[np.float64]
 
@@ -35,12 +35,6 @@ _SHAPE = 32
 
 
 @jax.jit
-def prior_part(prior: Prior, free: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """θ and the prior's log density of the free coordinates."""
-    return prior.constrain(free), prior.log_prob_free(free)
-
-
-@jax.jit
 def _constrain(prior: Prior, free: jax.Array) -> jax.Array:
     return prior.constrain(free)
 
@@ -52,7 +46,7 @@ def constrained(prior: Prior, free: Floats) -> Floats:
 
 def log_density(joint: Joint | Careful | Rough, values: Any, prior: Prior, free: Floats) -> Floats:
     """log p(θ, y) in free coordinates (M, k); −∞ where the prior has none, and there the likelihood is not asked."""
-    theta, log_prior = (np.asarray(part) for part in prior_part(prior, jnp.asarray(free)))
+    theta, log_prior = (np.asarray(part) for part in at_free(prior, jnp.asarray(free)))
     usable = np.isfinite(log_prior) & np.all(np.isfinite(theta), axis=-1)
     if not np.any(usable):
         return np.full(free.shape[0], -np.inf)

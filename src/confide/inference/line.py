@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline
 
 from confide.errors import AccuracyError, InvalidArgument
-from confide.prior import Prior
+from confide.prior import Prior, free_probes
 
 Floats = NDArray[np.float64]
 LogDensity = Callable[[Floats], Floats]
@@ -46,16 +46,11 @@ class Line(NamedTuple):
 def reach(prior: Prior) -> tuple[Floats, Floats]:
     """Where the prior's mass lies on each free coordinate, by simulation, widened by a quarter on either side."""
     with jax.enable_x64(True):
-        free = np.asarray(_free(prior))
+        free = np.asarray(free_probes(prior))
     free = np.where(np.isfinite(free), free, np.nan)
     low, high = np.nanmin(free, axis=0), np.nanmax(free, axis=0)
     width = np.maximum(high - low, 1e-3)
     return low - 0.25 * width, high + 0.25 * width
-
-
-@jax.jit
-def _free(prior: Prior) -> jax.Array:
-    return prior.unconstrain(prior.probes)
 
 
 def cells(low: float, high: float, points: int) -> Floats:

@@ -18,13 +18,12 @@ from numpy.typing import NDArray
 from confide._precision import float64
 from confide.errors import InvalidArgument
 from confide.inference import careful, line
-from confide.inference.grid import constrained, distinct, prior_part
+from confide.inference.across import across_values
+from confide.inference.grid import constrained, distinct
 from confide.likelihood import choose_route
 from confide.likelihood.route import Route
-from confide.mechanism.exponential import ExponentialLaw
-from confide.mechanism.lattice import LatticeNoise
 from confide.model import Model
-from confide.prior import Prior
+from confide.prior import Prior, at_free
 
 Floats = NDArray[np.float64]
 
@@ -37,10 +36,6 @@ _STEP = 0.7
 _SEEN = 0.4
 #: points on the line and releases looked at while the mass is located
 _LOCATING, _SOME = 64, 17
-#: Chebyshev points in y, values at which they are checked, and how well they must agree
-_NODES, _CHECKS, _AGREE = (48, 112, 240), 16, 1e-7
-#: the share of θ at which they must; at the others all values are computed
-_MOST_AGREE = 0.8
 
 
 class Summaries(NamedTuple):
@@ -113,7 +108,7 @@ class _Problem(NamedTuple):
 
     def log_density(self, free: Floats, arrays: tuple[Floats, ...], *, rough: bool = False) -> Floats:
         """log p(θ, y) for all points and values: (M, Y)."""
-        theta, log_prior = (np.asarray(part) for part in prior_part(self.prior, jnp.asarray(free)[:, None]))
+        theta, log_prior = (np.asarray(part) for part in at_free(self.prior, jnp.asarray(free)[:, None]))
         usable = np.isfinite(log_prior) & np.all(np.isfinite(theta), axis=-1)
         asked, where = distinct(np.where(usable[:, None], theta, theta[np.argmax(usable)]))
         total = np.zeros((len(asked), arrays[0].shape[0]))
@@ -202,49 +197,6 @@ def _spread_out(arrays: tuple[Floats, ...]) -> tuple[Floats, ...]:
         order = np.argsort(array.reshape(rows, -1).mean(axis=1))
         chosen += order[np.linspace(0, rows - 1, _SOME).astype(int)].tolist()
     return tuple(array[np.unique(chosen)] for array in arrays)
-
-
-def across_values(route: Route, model: Model, thetas: Floats, values: Floats) -> Floats:
-    """log p(y | θ) for all θ and many values: (M, Y).
-
-    For one θ it is a smooth function of y wherever noise has a density, so that beyond a few hundred scalar values it
-    is computed at Chebyshev points between the least and the largest and interpolated; at some of the values it is
-    computed as well, and as many points are taken as make the two agree.
-    """
-    if model.channel.value_shape != ():
-        return np.asarray(route.log_likelihood(model, thetas, values))
-    each, where = np.unique(values, return_inverse=True)
-    smooth = not isinstance(getattr(model.channel.law, "noise", None), LatticeNoise)
-    if smooth and not isinstance(model.channel.law, ExponentialLaw):
-        checks = each[np.linspace(0, each.size - 1, _CHECKS).astype(int)]
-        for size in _NODES:
-            if 2 * size > each.size:
-                break
-            nodes = 0.5 * (each[0] + each[-1]) - 0.5 * (each[-1] - each[0]) * np.cos(
-                np.pi * np.arange(size) / (size - 1)
-            )
-            found = np.asarray(route.log_likelihood(model, thetas, np.concatenate([nodes, checks])))
-            table, truth = found[:, :size], found[:, size:]
-            guess = table @ _barycentric(nodes, checks)
-            likely = truth > truth.max(axis=0) - line.NEGLIGIBLE
-            agree = np.all(np.abs(np.where(likely, guess - truth, 0.0)) < _AGREE, axis=1)
-            if np.mean(agree) >= _MOST_AGREE:
-                result = table @ _barycentric(nodes, each)
-                if not np.all(agree):
-                    result[~agree] = np.asarray(route.log_likelihood(model, thetas[~agree], each))
-                return np.asarray(result[:, where])
-    return np.asarray(route.log_likelihood(model, thetas, each))[:, where]
-
-
-def _barycentric(nodes: Floats, at: Floats) -> Floats:
-    """The matrix (nodes, points) that interpolates from Chebyshev points of the second kind."""
-    weights = np.where(np.arange(nodes.size) % 2, -1.0, 1.0)
-    weights[[0, -1]] *= 0.5
-    gap = at[None, :] - nodes[:, None]
-    exact = gap == 0
-    terms = weights[:, None] / np.where(exact, 1.0, gap)
-    terms = np.where(exact.any(axis=0), exact.astype(float), terms)
-    return np.asarray(terms / terms.sum(axis=0))
 
 
 def _halves(group: NDArray[np.bool_], mode: Floats) -> list[NDArray[np.bool_]]:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from confide.errors import InvalidArgument
 from confide.inference.kernel.base import Kernel, State
 from confide.inference.target.base import Target
-from confide.prior import Prior
+from confide.prior import at_free, free_probes
 
 Floats = NDArray[np.float64]
 
@@ -46,23 +46,13 @@ def states_at(kernel: Kernel, target: Target, key: jax.Array, thetas: jax.Array)
     return jax.lax.map(lambda pair: kernel.init(jax.random.fold_in(key, pair[0]), target, pair[1]), (indices, thetas))
 
 
-@jax.jit
-def _constrained(prior: Prior, free: jax.Array) -> tuple[jax.Array, jax.Array]:
-    return prior.constrain(free), prior.log_prob_free(free)
-
-
-@jax.jit
-def _free(prior: Prior) -> jax.Array:
-    return prior.unconstrain(prior.probes)
-
-
 def starts(kernel: Kernel, target: Target, key: jax.Array, chains: int) -> State:
     """States of positive density, or an error that says there is none."""
     generator = np.random.default_rng(np.asarray(jax.random.key_data(key)))
-    probes, count = np.asarray(_free(target.prior)), tries(chains)
+    probes, count = np.asarray(free_probes(target.prior)), tries(chains)
     free = probes[generator.integers(len(probes), size=count)]
     for generation in range(_GENERATIONS):
-        theta, log_prior = _constrained(target.prior, jnp.asarray(free))
+        theta, log_prior = at_free(target.prior, jnp.asarray(free))
         states = states_at(kernel, target, jax.random.fold_in(key, generation), theta)
         density = np.asarray(states.log_weight) + np.asarray(log_prior)
         usable = np.flatnonzero(density > -np.inf)  # not NaN either

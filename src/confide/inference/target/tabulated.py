@@ -19,10 +19,10 @@ from scipy.interpolate import CubicSpline
 from confide.errors import AccuracyError
 from confide.inference import line
 from confide.inference.careful import Careful
-from confide.inference.grid import COSTLY, constrained, log_density, narrowed, prior_part
+from confide.inference.grid import COSTLY, constrained, log_density, narrowed
 from confide.inference.target.base import Latent, Target
 from confide.likelihood.joint import Joint
-from confide.prior import Prior
+from confide.prior import Prior, at_free
 
 _KNOTS = 512
 _MOST_KNOTS = 2**13
@@ -33,7 +33,7 @@ def log_likelihood_on(line_: line.Line, prior: Prior) -> tuple[np.ndarray, np.nd
     """The free coordinates of a posterior on a line, and log p(y | θ) there up to a constant."""
     kept = line.carried(line_)
     free, density = line_.free[kept], line_.density[kept]
-    return free, np.log(density) - np.asarray(prior_part(prior, jnp.asarray(free[:, None]))[1])
+    return free, np.log(density) - np.asarray(at_free(prior, jnp.asarray(free[:, None]))[1])
 
 
 class TabulatedTarget(Target):
