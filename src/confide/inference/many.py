@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
+from scipy.interpolate import CubicSpline
 
 from confide._precision import float64
 from confide.errors import InvalidArgument
@@ -32,6 +33,8 @@ _POINTS, _MOST_POINTS = 112, 448
 _ROUNDS = 40
 #: the widest step, in posterior standard deviations: the trapezoidal rule is then right to 1e-8 for a normal density
 _STEP = 0.7
+#: how many steps a step is cut into for quantiles
+_FINER = 6
 #: the narrowest posterior whose width a line can tell, in steps
 _SEEN = 0.4
 #: points on the line and releases looked at while the mass is located
@@ -182,7 +185,8 @@ class _Problem(NamedTuple):
         mean = share.T @ theta
         sd = np.sqrt(np.maximum(share.T @ theta**2 - mean**2, 0.0))
         levels = [0.5 + sign * prob / 2 for sign in (-1, 1) for prob in probs]
-        ends = np.stack([_quantiles(free, share, level) for level in levels])
+        finer = _finer(free, values)
+        ends = np.stack([_quantiles(*finer, level) for level in levels])
         on_theta = constrained(self.prior, ends[..., None])
         return Summaries(mean, sd, on_theta[: len(probs)], on_theta[len(probs) :])
 
@@ -204,6 +208,15 @@ def _halves(group: NDArray[np.bool_], mode: Floats) -> list[NDArray[np.bool_]]:
     cut = np.median(mode[group])
     left = group & (mode <= cut)
     return [left, group & ~left] if np.any(group & ~left) else [group]
+
+
+def _finer(free: Floats, values: Floats) -> tuple[Floats, Floats]:
+    """Points in smaller steps and the shares there, by a cubic spline of the log density: quantiles need them."""
+    top = values.max(axis=0)
+    held = np.maximum(values, top - 2 * line.NEGLIGIBLE)  # a spline has no use for −∞
+    fine = line.cells(float(free[0]), float(free[-1]), _FINER * (free.size - 1) + 1)
+    share = np.exp(CubicSpline(free, held)(fine) - top)
+    return fine, share / share.sum(axis=0)
 
 
 def _quantiles(free: Floats, share: Floats, level: float) -> Floats:
