@@ -19,6 +19,7 @@ import numpyro.distributions as dist
 from jaxtyping import Array, Float
 from numpyro.distributions import biject_to
 
+from confide._compile import IN_A_HURRY
 from confide.errors import InvalidArgument
 from confide.population import Population
 
@@ -209,17 +210,48 @@ class Prior(eqx.Module):
         return f"Prior({', '.join(f'{name} ~ {type(part).__name__}' for name, part in listed)})"
 
 
-# run once, so that it is compiled in a hurry: a gamma sampler takes longer to compile than a posterior to compute
-@partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
-def _probe(part: Any, key: jax.Array) -> tuple[jax.Array, jax.Array]:
-    probes = part.sample(key, (_PROBES,))
-    return probes, part.log_prob(probes)
+def _probe(part: Any, key: int) -> tuple[np.ndarray, np.ndarray]:
+    """Draws from a distribution, and its log density there."""
+    probes = _by_numpy(part, np.random.default_rng(key))
+    if probes is None:
+        probes = np.asarray(_sampled(part, jax.random.key(key)))
+    return probes, np.asarray(_log_prob(part, probes))
+
+
+def _by_numpy(part: Any, generator: np.random.Generator) -> np.ndarray | None:
+    """Draws where JAX has a gamma sampler, which takes longer to compile than a posterior takes to compute."""
+    if not all(np.all(np.asarray(getattr(part, name)) > 0) for name in part.arg_constraints):
+        return None
+    if isinstance(part, dist.Beta):
+        return generator.beta(float(part.concentration1), float(part.concentration0), _PROBES)
+    if isinstance(part, dist.Dirichlet):
+        return generator.dirichlet(np.asarray(part.concentration), _PROBES)
+    if type(part) in (dist.Gamma, dist.InverseGamma):
+        gamma = generator.gamma(float(part.concentration), size=_PROBES) / float(part.rate)
+        return gamma if type(part) is dist.Gamma else 1.0 / gamma
+    return None
+
+
+# both run once, so that they are compiled in a hurry
+@partial(jax.jit, compiler_options=IN_A_HURRY)
+def _sampled(part: Any, key: jax.Array) -> jax.Array:
+    return jnp.asarray(part.sample(key, (_PROBES,)))
+
+
+@partial(jax.jit, compiler_options=IN_A_HURRY)
+def _log_prob(part: Any, probes: jax.Array) -> jax.Array:
+    return jnp.asarray(part.log_prob(probes))
 
 
 @jax.jit
+def free_of(prior: Prior, theta: jax.Array) -> jax.Array:
+    """The free coordinates (…, k) of θ (…, d)."""
+    return prior.unconstrain(theta)
+
+
 def free_probes(prior: Prior) -> jax.Array:
     """The probes of a prior in free coordinates (2048, k)."""
-    return prior.unconstrain(prior.probes)
+    return free_of(prior, prior.probes)
 
 
 @jax.jit
@@ -240,7 +272,7 @@ def _checked(parameter: Any, given: object, key: int) -> tuple[Any, np.ndarray]:
         wanted = f"a vector of {parameter.size}" if parameter.vector else "one number"
         raise InvalidArgument(argument, type(given).__name__, f"is not a distribution over {wanted}", _REMEDY)
     exact = jax.tree.map(_double, given)
-    probes, density = (np.asarray(part) for part in _probe(exact, jax.random.key(key)))
+    probes, density = _probe(exact, key)
     if not np.all(np.isfinite(probes)) or np.any(np.isnan(density)):
         problem = "has parameters outside their space"
         raise InvalidArgument(argument, type(given).__name__, problem, _REMEDY)

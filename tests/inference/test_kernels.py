@@ -140,11 +140,11 @@ class OldWeights(Averaged):
     def step(self, key, target, proposal, state):
         from confide.inference.kernel import base
 
-        right = base.index_by_weight
+        right = base.index_by_share
         captured = {}
 
-        def wrong(uniform, weights):
-            return right(uniform, captured["here"])
+        def wrong(uniform, shares):
+            return right(uniform, base.shares_of(captured["here"])[0])
 
         def weights_at(target, thetas, latents, known):
             both = base.weights_at(target, thetas, latents, known)
@@ -153,12 +153,12 @@ class OldWeights(Averaged):
 
         from confide.inference.kernel import averaged
 
-        saved = averaged.index_by_weight, averaged.weights_at
-        averaged.index_by_weight, averaged.weights_at = wrong, weights_at
+        saved = averaged.index_by_share, averaged.weights_at
+        averaged.index_by_share, averaged.weights_at = wrong, weights_at
         try:
             state, info = Averaged(self.copies).step(key, target, proposal, state)
         finally:
-            averaged.index_by_weight, averaged.weights_at = saved
+            averaged.index_by_share, averaged.weights_at = saved
         weight = target.log_density(state.theta, state.latent)
         return State(state.theta, state.log_prior, state.latent, weight), info
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.inference.line import NEGLIGIBLE
 from confide.likelihood.route import Route
 from confide.mechanism.exponential import ExponentialLaw
 from confide.mechanism.lattice import LatticeNoise
@@ -41,8 +40,9 @@ def across_values(route: Route, model: Model, thetas: Floats, values: Floats) ->
             found = np.asarray(route.log_likelihood(model, thetas, np.concatenate([nodes, checks])))
             table, truth = found[:, :size], found[:, size:]
             guess = table @ _barycentric(nodes, checks)
-            likely = truth > truth.max(axis=0) - NEGLIGIBLE
-            agree = np.all(np.abs(np.where(likely, guess - truth, 0.0)) < _AGREE, axis=1)
+            # where a θ explains a value far worse than another does, it must agree as much less
+            share = np.exp(truth - truth.max(axis=0))
+            agree = np.all(np.where(share > 0, np.abs(guess - truth), 0.0) * share < _AGREE, axis=1)
             if np.mean(agree) >= _MOST_AGREE:
                 result = table @ _barycentric(nodes, each)
                 if not np.all(agree):

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from confide.inference.proposal import Proposal
 
@@ -26,11 +27,11 @@ class Adaptation(NamedTuple):
         return Proposal(jnp.exp(self.log_size) * jnp.linalg.cholesky(self.covariance + jitter), on="free")
 
 
-def start(free: jax.Array) -> Adaptation:
-    """From the chains' starts (chains, k): their own spread, as the prior's."""
+def start(free: np.ndarray) -> Adaptation:
+    """From the chains' starts (chains, k)."""
     k = free.shape[-1]
-    size = jnp.asarray(math.log(2.4 / math.sqrt(k)), dtype=jnp.float64)
-    return Adaptation(size, jnp.mean(free, axis=0), jnp.eye(k), jnp.ones((), dtype=jnp.float64))
+    plain = math.log(2.4 / math.sqrt(k)), np.mean(free, axis=0), np.eye(k), 1.0
+    return Adaptation(*(jnp.asarray(part, dtype=jnp.float64) for part in plain))
 
 
 def update(adaptation: Adaptation, free: jax.Array, accepted: jax.Array) -> Adaptation:

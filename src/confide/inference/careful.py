@@ -19,14 +19,19 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
+from confide._compile import QUICKLY
 from confide.errors import AccuracyError
 from confide.likelihood import ROUTES
+from confide.likelihood.blocks import filled
 from confide.likelihood.joint import Disjoint, Joint
 from confide.likelihood.law import moments
 from confide.likelihood.moving import moving_law
+from confide.likelihood.normal import log_density
 from confide.likelihood.route import Route
 from confide.mechanism.additive import AdditiveLaw
 from confide.model import Model
+from confide.population import Population
+from confide.statistic import Statistic
 
 Floats = NDArray[np.float64]
 #: log p(y | θ) of a route at all θ and values, (M, Y)
@@ -40,26 +45,26 @@ _FEWEST = 8
 _SPIKY: set[Model] = set()
 
 
-@partial(jax.jit, static_argnums=0)
-def _variances(model: Model, thetas: jax.Array) -> jax.Array:
+@partial(jax.jit, static_argnums=(0, 1))
+def _variances(population: Population, statistic: Statistic, thetas: jax.Array) -> jax.Array:
     """The variance of s of one record at many θ."""
 
     def one(theta: jax.Array) -> jax.Array:
-        return moments(*moving_law(model.population, model.channel.statistic, theta))[1][0, 0]
+        return moments(*moving_law(population, statistic, theta))[1][0, 0]
 
     return jax.lax.map(one, thetas)
 
 
-@partial(jax.jit, static_argnums=0)
-def _by_normal(model: Model, thetas: jax.Array, values: jax.Array) -> jax.Array:
-    # nodes that move with θ serve any spread
-    normal = ROUTES["normal"]
-    return jax.lax.map(lambda t: jax.vmap(lambda y: normal.log_prob(model, t, y))(values), thetas)
+@partial(jax.jit, static_argnums=(0, 1), compiler_options=QUICKLY)
+def _by_normal(
+    population: Population, statistic: Statistic, law: Any, n: float, thetas: jax.Array, values: jax.Array
+) -> jax.Array:
+    # nodes that move with θ serve any spread; the noise is not static, so that all levels of privacy share a program
+    def one(theta: jax.Array) -> jax.Array:
+        mean, covariance = moments(*moving_law(population, statistic, theta))
+        return jax.vmap(lambda y: log_density(law, y, mean, covariance / n))(values)
 
-
-def _padded(thetas: Floats) -> Floats:
-    room = (1 << max(3, (len(thetas) - 1).bit_length())) - len(thetas)
-    return np.concatenate([thetas, np.repeat(thetas[-1:], room, axis=0)])
+    return jax.lax.map(one, thetas)
 
 
 def log_likelihood(
@@ -76,7 +81,9 @@ def log_likelihood(
                 raise
             _SPIKY.add(model)
     assert isinstance(law, AdditiveLaw)
-    variance = np.asarray(_variances(model, jnp.asarray(_padded(thetas))))[: len(thetas)]
+    variance = np.asarray(_variances(model.population, model.channel.statistic, jnp.asarray(filled(thetas))))[
+        : len(thetas)
+    ]
     spike = variance / model.channel.n < _SPIKE**2 * float(law.noise.variance)
     found = np.empty((len(thetas), len(values)))
     if np.any(spike):
@@ -88,7 +95,9 @@ def log_likelihood(
 
 
 def _normal(model: Model, thetas: Floats, values: Floats) -> Floats:
-    return np.asarray(_by_normal(model, jnp.asarray(_padded(thetas)), jnp.asarray(values)))[: len(thetas)]
+    channel = model.channel
+    known = channel.law, float(channel.n), jnp.asarray(filled(thetas)), jnp.asarray(values)
+    return np.asarray(_by_normal(model.population, channel.statistic, *known))[: len(thetas)]
 
 
 def _or_normal(

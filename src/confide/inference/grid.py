@@ -15,6 +15,7 @@ from confide.inference import line, plane
 from confide.inference.careful import Careful, Rough
 from confide.inference.diagnostics import independent
 from confide.inference.problem import Problem
+from confide.likelihood.blocks import filled
 from confide.likelihood.joint import Joint
 from confide.posterior import Exact, Posterior
 from confide.prior import Prior, at_free
@@ -31,7 +32,6 @@ _PILED = 0.05
 _RARE, _SPREAD = 1e-6, 1.05
 #: θ that differ by less than this share are one
 _SAME = 1e-9
-_SHAPE = 32
 
 
 @jax.jit
@@ -42,6 +42,11 @@ def _constrain(prior: Prior, free: jax.Array) -> jax.Array:
 def constrained(prior: Prior, free: Floats) -> Floats:
     """θ from free coordinates, as NumPy."""
     return np.asarray(_constrain(prior, jnp.asarray(free)))
+
+
+def uniforms(key: jax.Array, shape: tuple[int, ...]) -> Floats:
+    """Uniform numbers decided by a key; by NumPy, as one call does not repay a compiled sampler."""
+    return np.random.default_rng(np.asarray(jax.random.key_data(key)).ravel().tolist()).random(shape)
 
 
 def log_density(joint: Joint | Careful | Rough, values: Any, prior: Prior, free: Floats) -> Floats:
@@ -75,9 +80,7 @@ def distinct(theta: Floats) -> tuple[Floats, NDArray[np.intp]]:
         return theta, np.arange(len(theta))
     bins = np.sign(theta) * np.round(np.log(np.abs(theta) + 1e-300) / _SAME)
     _, first, where = np.unique(bins[:, 0], return_index=True, return_inverse=True)
-    # so many shapes are compiled, and no more
-    room = -(-first.size // _SHAPE) * _SHAPE - first.size
-    return np.concatenate([theta[first], np.repeat(theta[first[-1:]], room, axis=0)]), where
+    return filled(theta[first]), where
 
 
 def posterior(problem: Problem, joint: Joint, key: jax.Array, chains: int, draws: int) -> Posterior:
@@ -101,16 +104,15 @@ def posterior(problem: Problem, joint: Joint, key: jax.Array, chains: int, draws
 def _on_line(problem: Problem, joint: Careful, found: line.Line, key: jax.Array, shape: tuple[int, int]) -> Posterior:
     prior, (name,) = problem.prior, problem.population.names
     fine, density, cumulative = line.distribution(found)
-    uniforms = np.asarray(jax.random.uniform(key, shape, dtype=jnp.float64))
-    drawn = line.invert(uniforms, fine, density, cumulative)
-    theta = constrained(prior, drawn[..., None])
-    nodes = constrained(prior, found.free[:, None])
+    drawn = line.invert(uniforms(key, shape), fine, density, cumulative)
+    parts = np.cumsum([drawn.size, found.free.size])
+    theta, nodes, table = np.split(
+        constrained(prior, np.concatenate([drawn.ravel(), found.free, fine])[:, None]), parts
+    )
     share = found.density / found.density.sum()
     mean = share @ nodes
     sd = np.sqrt(share @ (nodes - mean) ** 2)
-    names = prior.by_name(theta)
-    table = constrained(prior, fine[:, None])
-    exact = None
+    names = prior.by_name(theta.reshape(*shape, -1))
     if table.shape[-1] == 1:
         slope = np.gradient(table[:, 0], fine)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -118,7 +120,7 @@ def _on_line(problem: Problem, joint: Careful, found: line.Line, key: jax.Array,
         exact = Exact({name: float(mean[0])}, {name: float(sd[0])}, table[:, 0], on_theta, cumulative)
     else:
         exact = Exact(prior.by_name(mean), prior.by_name(sd))
-    notes = [*_edges(prior, found), *_open_tails(nodes, share), *joint.notes(prior.names, nodes, share)]
+    notes = [*_edges(prior, nodes, share), *_open_tails(nodes, share), *joint.notes(prior.names, nodes, share)]
     return Posterior(names, "grid", joint.name, independent(names, notes), prior, exact)
 
 
@@ -135,18 +137,16 @@ def _open_tails(nodes: Floats, share: Floats) -> list[str]:
     ]
 
 
-def _edges(prior: Prior, found: line.Line) -> list[str]:
+def _edges(prior: Prior, nodes: Floats, share: Floats) -> list[str]:
     """Says so by name if the mass piles up where a prior on an interval ends."""
     support = prior.parts[0].support
     ends = [getattr(support, side, None) for side in ("lower_bound", "upper_bound")]
     if any(end is None or np.ndim(end) for end in ends):
         return []
-    theta = constrained(prior, found.free[:, None])[:, 0]
     low, high = (float(end) for end in ends)  # type: ignore[arg-type]
-    share = found.density / found.density.sum()
     notes = []
     for side, end in (("lower", low), ("upper", high)):
-        mass = float(share[np.abs(theta - end) < _EDGE * (high - low)].sum())
+        mass = float(share[np.abs(nodes[:, 0] - end) < _EDGE * (high - low)].sum())
         if mass > _PILED:
             notes.append(
                 f"{100 * mass:.0f}% of the posterior of {prior.names[0]} lies at the {side} edge {end:g} of the prior: "
@@ -159,8 +159,7 @@ def _on_plane(
     problem: Problem, joint: Careful, found: plane.Plane, key: jax.Array, shape: tuple[int, int]
 ) -> Posterior:
     prior = problem.prior
-    uniforms = np.asarray(jax.random.uniform(key, (*shape, 3), dtype=jnp.float64))
-    theta = constrained(prior, plane.draw(found, uniforms))
+    theta = constrained(prior, plane.draw(found, uniforms(key, (*shape, 3))))
     t = np.stack(np.meshgrid(found.first, found.second, indexing="ij"), axis=-1).reshape(-1, 2)
     nodes = constrained(prior, found.free(t))
     share = found.density.ravel() / found.density.sum()

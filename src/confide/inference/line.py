@@ -24,13 +24,16 @@ LogDensity = Callable[[Floats], Floats]
 
 #: densities that are smaller than e^{−30} of the largest are left out: 1e-13
 NEGLIGIBLE = 30.0
-POINTS = 128
+#: with the one more that a rule has, and its half, they fit the blocks of 128 in which likelihoods are computed
+POINTS = 126
 _MOST_POINTS = 2**14
 _ROUNDS = 60
 #: by how many cells the line exceeds where the mass was seen
 _MARGIN = 2
 #: how much further down an approximate density is followed
 _ROUGH = 4.0
+#: the shares by which a line is made longer where the density at its end is not negligible
+_LEAST, _MOST = 0.1, 1.0
 TOLERANCE = 1e-6
 #: the table from which draws are made
 _TABLE = 2**13
@@ -63,7 +66,7 @@ def locate(
 ) -> tuple[float, float]:
     """The ends of where a density is not negligible."""
     for _ in range(_ROUNDS):
-        grid = cells(low, high, points)
+        grid = cells(low, high, points + 1)
         values = clean(log_density(grid))
         top = float(np.max(values))
         if top == -np.inf:
@@ -72,7 +75,8 @@ def locate(
         first, last = int(seen[0]), int(seen[-1])
         width = high - low
         if first == 0 or last == grid.size - 1:
-            low, high = low - (width if first == 0 else 0.0), high + (width if last == grid.size - 1 else 0.0)
+            more = missing(values - top, negligible)
+            low, high = low - width * more[0], high + width * more[1]
             continue
         step = width / (grid.size - 1)
         low, high = grid[first] - _MARGIN * step, grid[last] + _MARGIN * step
@@ -84,10 +88,28 @@ def locate(
     )
 
 
-def locate_roughly(log_density: LogDensity, low: float, high: float, points: int) -> tuple[float, float]:
+def missing(relative: Floats, negligible: float) -> tuple[float, float]:
+    """How much further a line must go at either end, as a share of it, until the log density is negligible.
+
+    It goes on as it ends: likelihoods far out are dear, and doubling the line would ask for them.
+    """
+
+    def beyond(ending: Floats) -> float:
+        if ending[0] <= -negligible:
+            return 0.0
+        slope = (ending[2] - ending[0]) / 2.0 * (relative.size - 1)  # a whole line
+        share = (ending[0] + negligible) / slope if slope > 0 else _MOST
+        return float(np.clip(1.2 * share, _LEAST, _MOST))
+
+    return beyond(relative[:3]), beyond(relative[:-4:-1])
+
+
+def locate_roughly(
+    log_density: LogDensity, low: float, high: float, points: int, negligible: float = NEGLIGIBLE
+) -> tuple[float, float]:
     """Where an approximate density lies, and a little more: a place to begin the search by the exact one."""
     try:
-        return locate(log_density, low, high, points, NEGLIGIBLE + _ROUGH)
+        return locate(log_density, low, high, points, negligible + _ROUGH)
     except (AccuracyError, InvalidArgument):
         return low, high
 
@@ -156,9 +178,28 @@ def distribution(line: Line) -> tuple[Floats, Floats, Floats]:
     return fine, density / cumulative[-1], cumulative / cumulative[-1]
 
 
+def _cell(cumulative: Floats, level: Floats) -> NDArray[np.intp]:
+    """The cell of a table in which each level lies: `searchsorted`, from a first guess that is mostly right.
+
+    Levels in no order are dear to bisect for; a guide says where each of equal parts of (0, 1) begins.
+    """
+    parts = 2 * cumulative.size
+    guide = np.searchsorted(cumulative, np.arange(parts) / parts, side="right") - 1
+    index = guide[np.minimum((level * parts).astype(np.intp), parts - 1)].clip(0, cumulative.size - 2)
+    while True:
+        further = (index < cumulative.size - 2) & (cumulative[index + 1] <= level)
+        if not np.any(further):
+            return np.asarray(index)
+        if np.count_nonzero(further) * 8 < level.size:  # the rest lie in long runs of small cells
+            rest = np.searchsorted(cumulative, level[further], side="right") - 1
+            index[further] = np.clip(rest, 0, cumulative.size - 2)
+            return np.asarray(index)
+        index = index + further
+
+
 def invert(level: Floats, fine: Floats, density: Floats, cumulative: Floats) -> Floats:
     """Quantiles by the table, exact for a density that is linear between its entries."""
-    index = np.clip(np.searchsorted(cumulative, level, side="right") - 1, 0, fine.size - 2)
+    index = _cell(cumulative, level)
     step = fine[index + 1] - fine[index]
     left, right = density[index], density[index + 1]
     missing = level - cumulative[index]

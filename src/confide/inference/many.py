@@ -31,6 +31,8 @@ Floats = NDArray[np.float64]
 #: points on a line to begin with, and at most: a group that needs more is split
 _POINTS, _MOST_POINTS = 112, 448
 _ROUNDS = 40
+#: densities that are smaller than e^{−24} of the largest are left out: 4e-11
+_NEGLIGIBLE = 24.0
 #: the widest step, in posterior standard deviations: the trapezoidal rule is then right to 1e-8 for a normal density
 _STEP = 0.7
 #: how many steps a step is cut into for quantiles
@@ -97,17 +99,22 @@ class _Problem(NamedTuple):
     routes: tuple[Route, ...]
     prior: Prior
 
+    @property
+    def rough(self) -> bool:
+        """Whether the normal approximation can say roughly where posteriors lie."""
+        return any(careful.has_normal(route, model) for model, route in zip(self.models, self.routes, strict=True))
+
     def narrowed(self, arrays: tuple[Floats, ...], low: float, high: float) -> tuple[float, float]:
         """The ends of a line for all values, brought nearer by the normal approximation where there is one."""
-        if not any(careful.has_normal(route, model) for model, route in zip(self.models, self.routes, strict=True)):
+        if not self.rough:
             return low, high
         some = _spread_out(arrays)
 
-        def rough(free: Floats) -> Floats:
+        def somewhere(free: Floats) -> Floats:
             found = self.log_density(free, some, rough=True)
             return np.asarray(np.max(found - found.max(axis=0), axis=1))
 
-        return line.locate_roughly(rough, low, high, line.POINTS)
+        return line.locate_roughly(somewhere, low, high, line.POINTS, _NEGLIGIBLE)
 
     def log_density(self, free: Floats, arrays: tuple[Floats, ...], *, rough: bool = False) -> Floats:
         """log p(θ, y) for all points and values: (M, Y)."""
@@ -126,11 +133,17 @@ class _Problem(NamedTuple):
         self, arrays: tuple[Floats, ...], low: float, high: float, index: NDArray[np.int64], probs: tuple, depth: int
     ) -> list[tuple[NDArray[np.int64], Summaries]]:
         """Narrow the line onto the group's mass; summarise if it resolves all of them, else split."""
-        low, high = self._locate(_spread_out(arrays), low, high)
+        if depth == 0 and not self.rough:
+            low, high = self._locate(_spread_out(arrays), low, high)
         free = line.cells(low, high, _POINTS)
-        step = free[1] - free[0]
         values = self.log_density(free, arrays)
         top = values.max(axis=0)
+        if np.any(values[[0, -1]] > top - _NEGLIGIBLE):
+            low, high = self._locate(_spread_out(arrays), low, high)
+            free = line.cells(low, high, _POINTS)
+            values = self.log_density(free, arrays)
+            top = values.max(axis=0)
+        step = free[1] - free[0]
         if np.any(top == -np.inf):
             raise line.no_mass()
         share = np.exp(values - top)
@@ -153,7 +166,7 @@ class _Problem(NamedTuple):
             if group is fine:
                 found.append((index[group], self._summaries(free, values[:, group], probs)))
                 continue
-            inside = np.flatnonzero(np.any(values[:, group] > top[group] - line.NEGLIGIBLE, axis=1))
+            inside = np.flatnonzero(np.any(values[:, group] > top[group] - _NEGLIGIBLE, axis=1))
             ends = free[inside[0]] - 3 * step, free[inside[-1]] + 3 * step
             part = tuple(array[group] for array in arrays)
             found += self.solve(part, *ends, index[group], probs, depth + 1)
@@ -167,11 +180,12 @@ class _Problem(NamedTuple):
             top = values.max(axis=0)
             if np.any(top == -np.inf):
                 raise line.no_mass()
-            seen = np.flatnonzero(np.any(values > top - line.NEGLIGIBLE, axis=1))
+            seen = np.flatnonzero(np.any(values > top - _NEGLIGIBLE, axis=1))
             first, last = int(seen[0]), int(seen[-1])
             step, width = free[1] - free[0], high - low
             if first == 0 or last == free.size - 1:
-                low, high = low - width * (first == 0), high + width * (last == free.size - 1)
+                more = line.missing(np.max(values - top, axis=1), _NEGLIGIBLE)
+                low, high = low - width * more[0], high + width * more[1]
                 continue
             low, high = free[first] - 2 * step, free[last] + 2 * step
             if last - first > _LOCATING // 2:
@@ -185,8 +199,7 @@ class _Problem(NamedTuple):
         mean = share.T @ theta
         sd = np.sqrt(np.maximum(share.T @ theta**2 - mean**2, 0.0))
         levels = [0.5 + sign * prob / 2 for sign in (-1, 1) for prob in probs]
-        finer = _finer(free, values)
-        ends = np.stack([_quantiles(*finer, level) for level in levels])
+        ends = _quantiles(*_finer(free, values), levels)
         on_theta = constrained(self.prior, ends[..., None])
         return Summaries(mean, sd, on_theta[: len(probs)], on_theta[len(probs) :])
 
@@ -213,28 +226,30 @@ def _halves(group: NDArray[np.bool_], mode: Floats) -> list[NDArray[np.bool_]]:
 def _finer(free: Floats, values: Floats) -> tuple[Floats, Floats]:
     """Points in smaller steps and the shares there, by a cubic spline of the log density: quantiles need them."""
     top = values.max(axis=0)
-    held = np.maximum(values, top - 2 * line.NEGLIGIBLE)  # a spline has no use for −∞
+    held = np.maximum(values, top - 2 * _NEGLIGIBLE)  # a spline has no use for −∞
     fine = line.cells(float(free[0]), float(free[-1]), _FINER * (free.size - 1) + 1)
     share = np.exp(CubicSpline(free, held)(fine) - top)
     return fine, share / share.sum(axis=0)
 
 
-def _quantiles(free: Floats, share: Floats, level: float) -> Floats:
-    """A quantile of each column, with the distribution function cubic between points (it is smooth there)."""
-    step = free[1] - free[0]
-    density = share / step
+def _quantiles(free: Floats, share: Floats, levels: Sequence[float]) -> Floats:
+    """Quantiles of each column (levels, columns): the distribution function is cubic between points."""
     # the trapezoidal rule up to each point, with the first term of Euler and Maclaurin for where it is cut off
     cumulative = np.cumsum(share, axis=0) - 0.5 * share - np.gradient(share, axis=0) / 12.0
+    return np.stack([_quantile(free, share, cumulative, level) for level in levels])
+
+
+def _quantile(free: Floats, share: Floats, cumulative: Floats, level: float) -> Floats:
     at = np.argmax(cumulative > level, axis=0).clip(1)
     column = np.arange(share.shape[1])
     f0, f1 = cumulative[at - 1, column], cumulative[at, column]
-    d0, d1 = density[at - 1, column] * step, density[at, column] * step
+    d0, d1 = share[at - 1, column], share[at, column]
     t = np.clip((level - f0) / np.where(f1 > f0, f1 - f0, 1.0), 0.0, 1.0)
     for _ in range(6):  # Newton on the Hermite cubic
         h = f0 * (1 + 2 * t) * (1 - t) ** 2 + d0 * t * (1 - t) ** 2 + f1 * t**2 * (3 - 2 * t) + d1 * t**2 * (t - 1)
         slope = 6 * (f1 - f0) * t * (1 - t) + d0 * (1 - 4 * t + 3 * t**2) + d1 * (3 * t**2 - 2 * t)
         t = np.clip(t - (h - level) / np.where(slope > 0, slope, 1.0), 0.0, 1.0)
-    return np.asarray(free[at - 1] + t * step)
+    return np.asarray(free[at - 1] + t * (free[1] - free[0]))
 
 
 def _one_by_one(

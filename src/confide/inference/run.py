@@ -9,13 +9,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from confide._compile import QUICKLY
 from confide._progress import progress
 from confide.inference import adapt
 from confide.inference.kernel.base import Kernel, State
 from confide.inference.proposal import Proposal, Walk
 from confide.inference.start import starts
 from confide.inference.target.base import Target
-from confide.prior import Prior
+from confide.prior import Prior, free_of
 
 
 class Trace(NamedTuple):
@@ -28,7 +29,7 @@ class Trace(NamedTuple):
     complete: bool
 
 
-@partial(jax.jit, static_argnames=("kernel_steps", "on"))
+@partial(jax.jit, static_argnames=("kernel_steps", "on"), compiler_options=QUICKLY)
 def _advance(
     kernel: Kernel,
     target: Target,
@@ -64,8 +65,8 @@ def run(
     """Chains from dispersed starts; an interrupt returns what is there."""
     for_start, for_steps = jax.random.split(key)
     states = starts(kernel, target, for_start, chains)
-    tuning = adapt.start(target.prior.unconstrain(states.theta))
-    fixed = jnp.eye(_walk_dimension(target.prior, walk)) * (1.0 if walk is None else walk.sd)
+    tuning = adapt.start(np.asarray(free_of(target.prior, states.theta)))
+    fixed = jnp.asarray(np.eye(_walk_dimension(target.prior, walk)) * (1.0 if walk is None else walk.sd))
     on = "adapted" if walk is None else walk.on
     # one compiled length for all of a run
     length = int(min(1000, max(50, -(-max(draws, warmup) // 20))))

@@ -38,7 +38,6 @@ def tries(chains: int) -> int:
     return max(_TRIES, chains)
 
 
-# run for little, so that it is compiled in a hurry
 @partial(jax.jit, compiler_options={"xla_backend_optimization_level": 1})
 def states_at(kernel: Kernel, target: Target, key: jax.Array, thetas: jax.Array) -> State:
     """A state at each of several θ, one after the other."""
@@ -69,7 +68,7 @@ def starts(kernel: Kernel, target: Target, key: jax.Array, chains: int) -> State
         heaviest = usable[np.argsort(-density[usable])]
         free = _offspring(generator, free[heaviest[: max(_FEWEST_PARENTS, carries.size)]], count)
     chosen = _choose(generator, density[carries], chains)
-    return jax.tree.map(lambda leaf: leaf[carries[chosen]], states)
+    return jax.tree.map(lambda leaf: np.asarray(leaf)[carries[chosen]], states)
 
 
 def _offspring(generator: np.random.Generator, parents: Floats, count: int) -> Floats:

@@ -1,4 +1,4 @@
-"""Rectangles of (θ, y) pairs in two shapes only, so that one compiled program serves every call."""
+"""Arrays in few shapes only, so that one compiled program serves many calls."""
 
 from __future__ import annotations
 
@@ -12,6 +12,13 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 _ROWS, _COLUMNS = 128, 64
+_FEWEST = 32
+
+
+def filled(thetas: Floats, fewest: int = _FEWEST) -> Floats:
+    """θ (M, d) with the last repeated up to a power of two: few shapes, so that a program serves many calls."""
+    room = max(fewest, 1 << (len(thetas) - 1).bit_length()) - len(thetas)
+    return np.concatenate([thetas, np.repeat(thetas[-1:], room, axis=0)])
 
 
 @dataclass(frozen=True)

@@ -9,17 +9,15 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
 from confide.errors import AccuracyError
 from confide.likelihood.gauss import HALF_NODES, RATIO, TO_HALVES, Mask, halve, on_panels
 from confide.likelihood.once import once
-from confide.likelihood.pieces import Ends, Pieces, pieces_of, s_at
+from confide.likelihood.pieces import Pieces, pieces_of, s_at
 from confide.likelihood.record import NODES, Floats
-from confide.population import Population, density
-from confide.population.space import constrain
+from confide.population import Population
 from confide.statistic import Statistic
 
 #: s changes by at most 2^−CHANGES of its range on a panel, unless more is asked for
@@ -46,16 +44,6 @@ def _cuts(statistic: Statistic, changes: int) -> Floats:
         return np.asarray((smooth & np.all(change <= 2.0**-changes * width, axis=0)) | (b - a <= smallest))
 
     return halve(pieces.ends, settled, grade=pieces.ends)
-
-
-@once
-def support_of(population: Population) -> Ends | None:
-    """The ends of the support, or None where they depend on θ."""
-    if population.moving:
-        return None
-    theta = constrain(population.space, jnp.zeros(population.unconstrained_dimension))
-    low, high = density.support(population, theta)
-    return float(low), float(high)
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +80,7 @@ def frame(population: Population, statistic: Statistic, changes: int = CHANGES) 
         )
     pieces, edges = pieces_of(statistic), _cuts(statistic, changes)
     low, high = statistic.bounds
-    start, stop = support_of(population) or (-math.inf, math.inf)
+    start, stop = population.facts.fixed_ends or (-math.inf, math.inf)
     inner = [edges]
     if low <= start < high:
         inner.append(_graded(start, min(stop, high), edges))

@@ -17,12 +17,14 @@ r is a fixed reference near the mean.
 
 from __future__ import annotations
 
+import functools
 from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 
+from confide._compile import QUICKLY
 from confide.likelihood.law import Nodes
 from confide.likelihood.transforms import DiscreteTransform, NoiseTransform
 
@@ -187,27 +189,46 @@ def integrate(
 ) -> Integral:
     """The integral along a contour (τ, side of the pole passed), given log M_S on it and at the pole."""
     tau, crossed = contour
+    terms, peak = integrand(transform, log_m, tau, y, grid)
+    residue = log_residue(transform, log_at_pole, crossed, y)
+    top = jnp.maximum(peak, jax.lax.stop_gradient(residue))
+    terms = terms * jnp.exp(peak - top)
+    tail = jnp.exp(residue - top)
+    total = jnp.sum(terms.real) + tail
+    usable = total > 0
+    safe = jnp.where(usable, total, 1.0)
+    cut = jnp.where(log_m.shape[0] - 1 < grid.half, jnp.max(jnp.abs(terms[-3:])), 0.0)
+    rounded = 2.0**-52 * (jnp.sum(jnp.abs(terms)) + tail)
+    found = density(total, top, cut, rounded)
+    return Integral(found, jnp.where(usable, terms / safe, 0.0), jnp.where(usable, tail / safe, 0.0))
+
+
+def integrand(
+    transform: NoiseTransform, log_m: jax.Array, tau: jax.Array, y: jax.Array, grid: Grid
+) -> tuple[jax.Array, jax.Array]:
+    """The terms of the trapezoidal rule along Re ζ = τ, given log M_S there, over e^{peak}; and the peak."""
     k = jnp.arange(log_m.shape[0])
     zeta = jax.lax.complex(jnp.broadcast_to(tau, k.shape), grid.step * k)
     exponent = log_m + transform(zeta, jnp.broadcast_to(y, k.shape)) - zeta * y
     peak = jax.lax.stop_gradient(exponent.real[0])
     trapezoid = jnp.where(k == 0, 0.5, jnp.where(k < grid.half, 1.0, jnp.where(k == grid.half, 0.5, 0.0)))
-    # the residue of the pole that was passed is M_S there times the noise's own
-    residue = jnp.where(crossed == 0, -jnp.inf, log_at_pole + transform.log_residue(y, crossed))
-    top = jnp.maximum(peak, jax.lax.stop_gradient(residue))
-    terms = jnp.exp(exponent - peak) * (trapezoid * jnp.exp(peak - top) * grid.step / jnp.pi)
-    tail = jnp.exp(residue - top)
-    total = jnp.sum(terms.real) + tail
+    return jnp.exp(exponent - peak) * (trapezoid * grid.step / jnp.pi), peak
+
+
+def log_residue(transform: NoiseTransform, log_at_pole: jax.Array, crossed: jax.Array, y: jax.Array) -> jax.Array:
+    """The residue of the pole that was passed, if one was: M_S there times the noise's own."""
+    return jnp.where(crossed == 0, -jnp.inf, log_at_pole + transform.log_residue(y, crossed))
+
+
+def density(total: jax.Array, top: jax.Array, cut: jax.Array, rounded: jax.Array) -> Density:
+    """From an integral e^{top}·total, and what was cut off it and rounded on the same scale."""
     usable = total > 0
     safe = jnp.where(usable, total, 1.0)
-    cut = jnp.where(k[-1] < grid.half, jnp.max(jnp.abs(terms[-3:])), 0.0)
-    rounded = 2.0**-52 * (jnp.sum(jnp.abs(terms)) + tail)
-    density = Density(
+    return Density(
         jnp.where(usable, top + jnp.log(safe), -jnp.inf),
         jnp.where(usable, jnp.pi * cut / safe, jnp.inf),
         jnp.where(usable, rounded / safe, jnp.inf),
     )
-    return Integral(density, jnp.where(usable, terms / safe, 0.0), jnp.where(usable, tail / safe, 0.0))
 
 
 class Path(NamedTuple):
@@ -233,13 +254,20 @@ def _path(
     return Path(tau, crossed, tilted, log_total, tilted @ c.cosine, tilted @ c.sine, at_pole)
 
 
+def along(
+    transform: NoiseTransform, c: Centred, weights: jax.Array, y: jax.Array, n: jax.Array | float, grid: Grid
+) -> tuple[Path, jax.Array]:
+    """The contour that suits y, and log M_S along it."""
+    path = _path(transform, c, weights, y, n, grid)
+    return path, n * path.log_total + _log_power(path.real, path.imaginary, n)
+
+
 def invert_one(
     transform: NoiseTransform, c: Centred, weights: jax.Array, y: jax.Array, n: jax.Array | float, grid: Grid
 ) -> Density:
     """log p(y) of a mean for one θ (through its weights) and one y (measured from the reference)."""
     y, log_share = _near(transform, c, weights, y, n)
-    path = _path(transform, c, weights, y, n, grid)
-    log_m = n * path.log_total + _log_power(path.real, path.imaginary, n)
+    path, log_m = along(transform, c, weights, y, n, grid)
     found = integrate(transform, log_m, n * path.at_pole, (path.tau, path.crossed), y, grid).density
     return found.moved(log_share)
 
@@ -259,10 +287,9 @@ def invert_run_with_score(
     the frequencies, each with its share in p; M' is a product like M itself.
     """
     y, log_share = jax.vmap(lambda v: _near(transform, c, weights, v, n))(y)
-    path = _path(transform, c, weights, y[y.shape[0] // 2], n, grid)
-    log_m = n * path.log_total + _log_power(path.real, path.imaginary, n)
-    along = (path.tau, path.crossed)
-    whole = jax.vmap(lambda v: integrate(transform, log_m, n * path.at_pole, along, v, grid))(y)
+    path, log_m = along(transform, c, weights, y[y.shape[0] // 2], n, grid)
+    chosen = (path.tau, path.crossed)
+    whole = jax.vmap(lambda v: integrate(transform, log_m, n * path.at_pole, chosen, v, grid))(y)
     dw, ds = slopes
     tilt = jnp.exp(path.tau / n * c.s - path.log_total)
     moved = dw * tilt
@@ -297,7 +324,7 @@ class Inversion(eqx.Module):
         return centre(s - self.reference, self.n, self.grid, self.frequencies)
 
 
-@jax.jit
+@functools.partial(jax.jit, compiler_options=QUICKLY)
 def invert(inversion: Inversion, law: Nodes, y: jax.Array) -> Density:
     """log p(y | θ) for B laws and their values y (B, Y). Nothing here knows the population.
 

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from confide.likelihood.moving import moving_law
-from confide.likelihood.record import RecordLaw, record_law
+from confide.likelihood.record import RecordLaw, record_law, room_for
 from confide.population import Population
 from confide.statistic import Statistic
 
@@ -64,13 +64,9 @@ class Nodes(eqx.Module):
         return 0 if self.s.ndim == 2 else None
 
 
-_BUCKETS = (128, 256, 512, 1024)
-
-
 def _padded(array: jax.Array, fill: str) -> jax.Array:
     size = array.shape[-1]
-    room = next((bucket for bucket in _BUCKETS if bucket >= size), -(-size // 1024) * 1024)
-    widths = [(0, 0)] * (array.ndim - 1) + [(0, room - size)]
+    widths = [(0, 0)] * (array.ndim - 1) + [(0, room_for(size) - size)]
     return jnp.pad(array, widths, mode="edge") if fill == "edge" else jnp.pad(array, widths)
 
 

@@ -25,7 +25,7 @@ import numpy as np
 from jax import lax
 
 from confide.errors import AccuracyError
-from confide.likelihood.frames import CHANGES, Frame, frame, support_of
+from confide.likelihood.frames import CHANGES, Frame, frame
 from confide.likelihood.once import once
 from confide.likelihood.pieces import s_at
 from confide.likelihood.record import NODES, WEIGHTS, Floats, RecordLaw
@@ -144,7 +144,7 @@ def moving_law(
 def points(population: Population, statistic: Statistic) -> RecordLaw:
     """The law of a discrete record whatever θ: the points of the support inside the bounds, and the two atoms."""
     low, high = statistic.bounds
-    start, stop = support_of(population) or (-math.inf, math.inf)
+    start, stop = population.facts.fixed_ends or (-math.inf, math.inf)
     first, last = max(math.floor(low) + 1.0, start), min(math.ceil(high) - 1.0, stop)
     if last - first >= _MOST_POINTS:
         raise AccuracyError(

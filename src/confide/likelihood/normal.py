@@ -60,7 +60,7 @@ class NormalRoute(Route):
         """log p(y | θ) with moving nodes."""
         s, weights = moving_law(model.population, model.channel.statistic, theta)
         mean, covariance = moments(s, weights)
-        return _log_density(model.channel.law, value, mean, covariance / model.channel.n)
+        return log_density(model.channel.law, value, mean, covariance / model.channel.n)
 
     def log_likelihood(self, model: Model, thetas: Any, values: Any) -> jax.Array:
         """All θ at once."""
@@ -77,7 +77,8 @@ class NormalRoute(Route):
         return normal_information(model, np.asarray(thetas))
 
 
-def _log_density(law: Any, value: jax.Array, mean: jax.Array, covariance: jax.Array) -> jax.Array:
+def log_density(law: Any, value: jax.Array, mean: jax.Array, covariance: jax.Array) -> jax.Array:
+    """log p(y) of a normal mean (k,) with its covariance, under a channel's law."""
     if mean.shape[0] > 1 or isinstance(law, NoiselessLaw) or isinstance(law.noise, GaussianNoise):
         noise = 0.0 if isinstance(law, NoiselessLaw) else law.noise.scale**2
         return log_normal(jnp.atleast_1d(value) - mean, covariance + noise * jnp.eye(mean.shape[0]))
@@ -145,6 +146,6 @@ def _log_likelihood(
 ) -> jax.Array:
     def per_theta(theta: jax.Array) -> jax.Array:
         mean, covariance = moments(*law.at(theta))
-        return jax.vmap(lambda value: _log_density(noise, value, mean, covariance / n))(values)
+        return jax.vmap(lambda value: log_density(noise, value, mean, covariance / n))(values)
 
     return jax.vmap(per_theta)(thetas)

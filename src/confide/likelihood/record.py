@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from confide.errors import AccuracyError
+from confide.likelihood.blocks import filled
 from confide.population import Population, density, tails
 from confide.statistic import Statistic
 from confide.statistic.transform import Function
@@ -43,6 +44,10 @@ _MOST_NODES = 60_000
 _NEGLIGIBLE = 1e-18
 _PHASE = 14.0  # radians of e^{ius} across a panel
 _MOST_POINTS = 20_000
+#: steps in which the tilt of a record is found
+_HALVINGS = 10
+#: the fewest nodes that are made room for
+_ROOM = 128
 
 
 class RecordLaw(eqx.Module):
@@ -120,8 +125,17 @@ def _values(statistic: Statistic, x: Floats) -> Floats:
 def _finish(
     population: Population, statistic: Statistic, x: Floats, base: Floats, low: float, high: float
 ) -> RecordLaw:
+    """The rule, with nodes of weight zero to a number of them for which programs are compiled."""
+    missing = room_for(x.size + 2) - x.size - 2
+    if x.size:
+        x, base = np.pad(x, (0, missing), mode="edge"), np.pad(base, (0, missing))
     s = _values(statistic, np.concatenate([x, [low, high]]))
     return RecordLaw(population, x, base, s, low, high)
+
+
+def room_for(nodes: int) -> int:
+    """How many nodes to make room for: few numbers, so that a program serves many laws."""
+    return max(_ROOM, 1 << (nodes - 1).bit_length())
 
 
 def _discrete(population: Population, statistic: Statistic, thetas: Floats) -> RecordLaw:
@@ -149,8 +163,8 @@ def _edges(population: Population, statistic: Statistic, thetas: Floats) -> tupl
     given to the atom, whose weight is exact.
     """
     low, high = statistic.bounds
-    support = [np.asarray(end) for end in population.support(thetas)]
-    start, stop = max(low, float(support[0].min())), min(high, float(support[1].max()))
+    support = population.facts.fixed_ends or tuple(np.asarray(end) for end in population.support(thetas))
+    start, stop = max(low, float(np.min(support[0]))), min(high, float(np.max(support[1])))
     cell = 2.0**-44 * (high - low)
     if start > low or (start == low and population.facts.bounded[0]):
         start += cell * (1e-45 if start == 0 else 1.0)
@@ -176,9 +190,7 @@ def _density_at(population: Population, x: Floats, thetas: Floats) -> Floats:
     """p(x | θ), shape (θ, points); padded so that few shapes are compiled."""
     size = 1 << max(9, (x.size - 1).bit_length())
     padded = np.concatenate([x, np.full(size - x.size, x[-1])])
-    rows = 1 << max(0, (len(thetas) - 1).bit_length())
-    some = np.concatenate([thetas, np.repeat(thetas[-1:], rows - len(thetas), axis=0)])
-    return np.asarray(_densities(population, padded, some))[: len(thetas), : x.size]
+    return np.asarray(_densities(population, padded, filled(thetas, 16)))[: len(thetas), : x.size]
 
 
 def _refine(
@@ -197,7 +209,7 @@ def _refine(
             break
         x, base = _panel_nodes(a, b)
         law = _finish(population, statistic, x.ravel(), base.ravel(), low, high)
-        weights = np.asarray(weights_at(law, jnp.asarray(thetas)))
+        weights = np.asarray(weights_at(law, jnp.asarray(filled(thetas))))[: len(thetas)]
         defect = np.abs(weights.sum(axis=-1) - 1.0)
         worst = np.argsort(defect)[::-1][:8]
         worst = worst[defect[worst] >= _LARGEST_DEFECT]
@@ -212,8 +224,10 @@ def _refine(
     )
 
 
-#: w_j(θ) for many θ, shape (M, nodes)
-weights_at = jax.jit(lambda law, thetas: jax.vmap(law.weights)(thetas))
+@jax.jit
+def weights_at(law: RecordLaw, thetas: jax.Array) -> jax.Array:
+    """w_j(θ) for many θ, shape (M, nodes)."""
+    return jax.vmap(law.weights)(thetas)
 
 
 def _panel_mass(
@@ -265,9 +279,28 @@ def _tilts(law: RecordLaw, weights: Floats, tilt: float, steepest: float) -> Til
     s = law.s[0]
     mean = weights @ s
     spread = np.sqrt(np.sum(weights * (s - mean[:, None]) ** 2, axis=1))
-    kappa = np.asarray([-1.0, -0.5, 0.5, 1.0])[:, None] * np.minimum(tilt / spread, steepest)
     with np.errstate(divide="ignore"):
-        return Tilts(kappa, logsumexp(np.log(weights) + kappa[..., None] * s, axis=-1))
+        log_weights = np.log(weights)
+    ends = []
+    for side in (-1.0, 1.0):
+        # a mean so far out tilts a record no further: a law with an exponential tail is tilted less than a normal one
+        low, high = np.zeros_like(mean), np.minimum(tilt / spread, steepest)
+        kappa = high
+        for _ in range(_HALVINGS):
+            tilted = np.exp(log_weights + side * kappa[:, None] * s - _log_total(log_weights, side * kappa, s)[:, None])
+            beyond = side * (tilted @ s - mean) > tilt * spread
+            low, high = np.where(beyond, low, kappa), np.where(beyond, kappa, high)
+            if not np.any(beyond) and np.all(low == high):
+                break
+            kappa = 0.5 * (low + high)
+        ends.append(side * high)
+    kappas = np.stack([ends[0], 0.5 * ends[0], 0.5 * ends[1], ends[1]])
+    return Tilts(kappas, np.stack([_log_total(log_weights, kappa, s) for kappa in kappas]))
+
+
+def _log_total(log_weights: Floats, kappa: Floats, s: Floats) -> Floats:
+    """log E e^{κs}, one κ for each row of weights."""
+    return np.asarray(logsumexp(log_weights + kappa[:, None] * s, axis=-1))
 
 
 def _panel_nodes(a: Floats, b: Floats) -> tuple[Floats, Floats]:

@@ -24,7 +24,8 @@ from numpy.typing import NDArray
 
 from confide.errors import AccuracyError
 from confide.likelihood import inversion as inv
-from confide.likelihood.blocks import blocks
+from confide.likelihood import runs
+from confide.likelihood.blocks import blocks, filled
 from confide.likelihood.lattice import lattice_spacing
 from confide.likelihood.law import MovingLaw, law_for, moments_at, nodes_at
 from confide.likelihood.moving import moving_law
@@ -54,6 +55,7 @@ _MOST, _MOST_MOVING = 6144, 768  # nodes that move with θ are not made denser f
 _GROUP = 1.5  # largest ratio of spreads in a group of θ
 _CUT = 1e-10
 _SETTLED = 1e-9
+_SURE = 4  # of the seven values at which the step is checked, how many must be free of the cut-off
 _MANY = 300
 
 
@@ -66,6 +68,7 @@ class Group:
     thetas: Floats
     law: RecordLaw | MovingLaw
     inversion: inv.Inversion
+    spread: float  # the least standard deviation of y, without the noise if that has poles
 
     def with_more(self) -> list[Group]:
         """The group with eight times as many frequencies, if it may have them."""
@@ -111,8 +114,7 @@ class SpectralRoute(Route):
         pending = list(plan(model, thetas))
         while pending:
             for group in pending:
-                each = np.broadcast_to(values, (len(group.index), len(values)))
-                result[group.index], cut[group.index] = _in_blocks(group, group.inversion, thetas[group.index], each)
+                result[group.index], cut[group.index] = _at_values(group, thetas[group.index], values)
             lost = _lost(result, cut)
             pending = [more for group in pending if np.any(lost[group.index] > _CUT) for more in group.with_more()]
         require_finite(model, thetas, values, result)
@@ -178,21 +180,23 @@ def _reference(model: Model, mean: Any) -> Any:
     lattice = lattice_spacing(model.population, model.channel.statistic)  # type: ignore[arg-type]
     if lattice is None:
         return mean
-    return lattice[0] + lattice[1] * jnp.round((mean - lattice[0]) / lattice[1])
+    xp: Any = jnp if isinstance(mean, jax.Array) else np
+    return lattice[0] + lattice[1] * xp.round((mean - lattice[0]) / lattice[1])
 
 
 def frequency_grid(transform: NoiseTransform, spread: Any, n: float) -> inv.Grid:
     """Steps of the frequency for a group of laws, where `spread` is the smallest standard deviation of s."""
-    spread = jnp.sqrt((spread / math.sqrt(n)) ** 2 + transform.variance)
+    xp: Any = jnp if isinstance(spread, jax.Array) else np  # numbers that are known need no compiled program
+    spread = xp.sqrt((spread / math.sqrt(n)) ** 2 + transform.variance)
     step = 1.0 / (_PER_SPREAD * spread)
     if not transform.crossable:  # keep the contour well between the poles
-        step = jnp.minimum(step, 2.0 * jnp.pi * transform.pole / 70.0)
+        step = xp.minimum(step, 2.0 * xp.pi * transform.pole / 70.0)
     h = lattice_period(transform)
     if h == 0.0:
-        return inv.Grid(step, jnp.inf)
+        return inv.Grid(step, xp.inf)
     # on a lattice the period 2π/h holds a whole, even number of steps, at least sixteen
-    half = jnp.maximum(8.0, jnp.ceil(jnp.pi / h / step))
-    return inv.Grid(jnp.pi / h / half, half)
+    half = xp.maximum(8.0, xp.ceil(xp.pi / h / step))
+    return inv.Grid(xp.pi / h / half, half)
 
 
 def plan(model: Model, thetas: Floats) -> tuple[Group, ...]:
@@ -206,8 +210,8 @@ def _plan(model: Model, content: bytes) -> tuple[Group, ...]:
     law = law_for(model.population, model.channel.statistic, thetas, *_tilt(model))
     transform = noise_transform(model)
     assert transform is not None
-    means, covariances = moments_at(law, jnp.asarray(thetas))
-    mean, spread = np.asarray(means)[:, 0], np.sqrt(np.asarray(covariances)[:, 0, 0])
+    means, covariances = (np.asarray(part)[: len(thetas)] for part in moments_at(law, jnp.asarray(filled(thetas))))
+    mean, spread = means[:, 0], np.sqrt(covariances[:, 0, 0])
     width = np.sqrt(spread**2 / model.channel.n + transform.variance)
     order = np.argsort(width)
     groups = []
@@ -216,7 +220,8 @@ def _plan(model: Model, content: bytes) -> tuple[Group, ...]:
         grid = frequency_grid(transform, float(spread[index].min()), n)
         reference = float(_reference(model, float(np.median(mean[index]))))
         grid = inv.Grid(float(grid.step), float(grid.half))
-        groups.append(Group(index, model, thetas[index], law, inv.Inversion(transform, reference, n, grid, _FIRST)))
+        inversion = inv.Inversion(transform, reference, n, grid, _FIRST)
+        groups.append(Group(index, model, thetas[index], law, inversion, float(width[index].min())))
     return tuple(_verified(model, group, thetas, mean, width) for group in groups)
 
 
@@ -258,11 +263,11 @@ def _verified(model: Model, group: Group, thetas: Floats, mean: Floats, width: F
     y = mean[ends][:, None] + reach[:, None] * np.asarray([-3.0, -1.0, -0.3, 0.0, 0.3, 1.0, 3.0])
     if isinstance(group.inversion.transform, DiscreteTransform):
         y = group.inversion.transform.step * np.round(y / group.inversion.transform.step)
-    value, cut, current = decayed(group, group.inversion, thetas[ends], y)
+    value, cut, current = _decayed(group, group.inversion, thetas[ends], y)
     for _ in range(6):
         half = math.ceil(current.grid.half / 0.7) if np.isfinite(current.grid.half) else np.inf
         shorter = 0.7 if np.isinf(half) else current.grid.half / half
-        better, finer_cut, finer = decayed(
+        better, finer_cut, finer = _decayed(
             group, _with_grid(current, current.grid.step * shorter, half), thetas[ends], y
         )
         sure = (cut < _CUT) & (finer_cut < _CUT)
@@ -280,14 +285,15 @@ def _with_grid(inversion: inv.Inversion, step: Any, half: Any, more: int = 1) ->
     return inv.Inversion(transform, reference, n, inv.Grid(step, half), more * inversion.frequencies)
 
 
-def decayed(group: Group, inversion: inv.Inversion, thetas: Floats, y: Floats) -> tuple[Floats, Floats, inv.Inversion]:
-    """log p at (θ, y) pairs (B, Y) with as many frequencies as the integrand needs to decay, up to a limit.
+def _decayed(group: Group, inversion: inv.Inversion, thetas: Floats, y: Floats) -> tuple[Floats, Floats, inv.Inversion]:
+    """log p at (θ, y) pairs (B, Y) with as many frequencies as let most of a row decay, up to a limit.
 
     Also the relative size of what was cut off, and the inversion used.
     """
     while True:
         log_prob, cut = _in_blocks(group, inversion, thetas, y)
-        more = [] if np.all(cut < _CUT) else replace(group, inversion=inversion).with_more()
+        enough = np.all(np.count_nonzero(cut < _CUT, axis=1) >= _SURE)
+        more = [] if enough else replace(group, inversion=inversion).with_more()
         if not more:
             return log_prob, cut, inversion
         inversion = more[0].inversion
@@ -321,4 +327,17 @@ def _in_blocks(group: Group, inversion: inv.Inversion, thetas: Floats, y: Floats
         found = inv.invert(inversion, nodes_at(law, jnp.asarray(block.thetas)), jnp.asarray(block.y))
         block.scatter(log_prob, found.log_prob)
         block.scatter(cut, found.truncation)
+    return log_prob, cut
+
+
+def _at_values(group: Group, thetas: Floats, values: Floats) -> tuple[Floats, Floats]:
+    """log p and cut-off at all θ and values: many values share contours, but one by one where that costs digits."""
+    inversion = group.inversion
+    each = np.broadcast_to(values, (len(thetas), len(values)))
+    if len(values) < runs.FEWEST or not runs.serve(inversion):
+        return _in_blocks(group, inversion, thetas, each)
+    log_prob, cut, rounding = runs.in_runs(inversion, group.law_for(inversion), thetas, values, group.spread)
+    spoilt = np.any(rounding > _SETTLED, axis=1)
+    if np.any(spoilt):
+        log_prob[spoilt], cut[spoilt] = _in_blocks(group, inversion, thetas[spoilt], each[spoilt])
     return log_prob, cut

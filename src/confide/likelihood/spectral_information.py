@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from confide.errors import AccuracyError
 from confide.likelihood import inversion as inv
-from confide.likelihood.blocks import blocks
+from confide.likelihood.blocks import blocks, filled
 from confide.likelihood.law import moments_at, nodes_at, slopes_at
 from confide.likelihood.spectral import Group, lattice_period, plan
 from confide.likelihood.transforms import DiscreteTransform
@@ -101,7 +101,8 @@ def _in_runs(group: Group, inversion: inv.Inversion, thetas: Floats, y: Floats, 
 
 
 def _moments(group: Group, thetas: Floats) -> tuple[Floats, Floats]:
-    mean, covariance = (np.asarray(part) for part in moments_at(group.law, jnp.asarray(thetas)))
+    found = moments_at(group.law, jnp.asarray(filled(thetas)))
+    mean, covariance = (np.asarray(part)[: len(thetas)] for part in found)
     return mean[:, 0], np.sqrt(covariance[:, 0, 0] / group.inversion.n + group.inversion.transform.variance)
 
 

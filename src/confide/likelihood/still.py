@@ -27,6 +27,7 @@ from confide.errors import AccuracyError
 from confide.likelihood.frames import Frame
 from confide.likelihood.frames import frame as frame_of
 from confide.likelihood.gauss import HALF_NODES, TO_HALVES, Mask, halve, lagrange, on_panels
+from confide.likelihood.pieces import Pieces
 from confide.likelihood.record import NODES, ORDER, WEIGHTS, Floats, RecordLaw
 from confide.likelihood.response import Cells
 from confide.mechanism import DiscreteLaplace, LaplaceNoise, LatticeNoise, Noise
@@ -163,7 +164,7 @@ class Still:
         """Put ∫ ℓ_j(x) g(y − s(x)) dx, split where s(x) = y on this piece, into the panel that holds that point."""
         ends = np.clip(frame.pieces.ends[piece : piece + 2], edges[0], edges[-1])
         first, last = np.searchsorted(edges, ends) - np.array([0, 1])
-        root = np.clip(frame.pieces.solve(y, piece), *ends)
+        root = np.clip(_roots(frame.pieces, piece, y.tobytes()), *ends)
         panel = np.clip(np.searchsorted(edges, root, side="right") - 1, first, last)
         a, b = edges[panel], edges[panel + 1]
         low, high = np.stack([a, root], axis=1), np.stack([root, b], axis=1)
@@ -173,6 +174,12 @@ class Still:
         basis = lagrange((2.0 * x - (a + b)[:, None, None]) / (b - a)[:, None, None])
         columns = panel[:, None] * ORDER + np.arange(ORDER)
         matrix[np.arange(y.size)[:, None], columns] = np.einsum("ypn,ypnj->yj", g, basis)
+
+
+@functools.lru_cache(maxsize=64)
+def _roots(pieces: Pieces, piece: int, content: bytes) -> Floats:
+    """Where s(x) = y on a piece: the same for all θ, and asked for at every set of them."""
+    return np.asarray(pieces.solve(np.frombuffer(content), piece))
 
 
 def still_on(law: RecordLaw | Cells, noise: Noise, thetas: Floats) -> Still:
@@ -185,15 +192,15 @@ def still_panels(
 ) -> Still:
     """Still panels for the θ (M, d), which resolve the density down to e^{−nats} of the mass."""
     depth = 50.0 * math.ceil(nats / 50.0)
-    frame, edges, law = _panels(population, statistic, changes, depth, thetas.tobytes())
-    return Still(noise, law, thetas, _tabulated(_weights, law, thetas), (frame, edges))
+    frame, edges, law, weights = _panels(population, statistic, changes, depth, thetas.tobytes())
+    return Still(noise, law, thetas, weights, (frame, edges))
 
 
 @functools.lru_cache(maxsize=32)
 def _panels(
     population: Population, statistic: Statistic, changes: int, nats: float, content: bytes
-) -> tuple[Frame, Floats, RecordLaw]:
-    """Panels for a few θ, then for those at which a panel is still too wide or the total mass not one."""
+) -> tuple[Frame, Floats, RecordLaw, Floats]:
+    """Panels for a few θ, then for those at which a panel is still too wide or the total mass not one; and weights."""
     thetas = np.frombuffer(content).reshape(-1, population.dimension)
     frame = frame_of(population, statistic, changes)
     smallest = 2.0**-44 * (statistic.bounds[1] - statistic.bounds[0])
@@ -204,7 +211,8 @@ def _panels(
         edges = halve(edges, lambda a, b: resolved(some, a, b).all(axis=0) | (b - a <= smallest))  # noqa: B023
         law = _panel_law(population, frame, edges)
         rough = ~resolved(thetas, edges[:-1], edges[1:]) & (np.diff(edges) > smallest)
-        missing = np.abs(_tabulated(_weights, law, thetas) @ _base(edges) - 1.0)
+        weights = _tabulated(_weights, law, thetas)
+        missing = np.abs(weights @ _base(edges) - 1.0)
         more = np.setdiff1d(np.flatnonzero(rough.any(axis=1) | (missing > _LARGEST_DEFECT)), chosen)
         if more.size == 0:
             break
@@ -214,7 +222,7 @@ def _panels(
             f"the law of a record of {population.name} on {statistic.bounds} sums to one within {missing.max():.0e} "
             "only; declare where its density is not smooth (breaks), or narrow the range of theta"
         )
-    return frame, edges, law
+    return frame, edges, law, weights
 
 
 def _base(edges: Floats) -> Floats:

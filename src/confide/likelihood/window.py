@@ -27,6 +27,7 @@ import numpy as np
 from jax.nn import log_sigmoid, sigmoid
 from scipy import special
 
+from confide.likelihood.transformed import Tails
 from confide.likelihood.transformed_table import StepTable, Table
 
 BATCHES = 32
@@ -56,6 +57,23 @@ def outward(middle: jax.Array, above: jax.Array, below: jax.Array, ranks: Ranks)
     up = jnp.where(left_above > 0, jnp.log(-jnp.expm1(log_above)) - log_above, jnp.inf)
     down = jnp.where(left_below > 0, log_below - jnp.log(-jnp.expm1(log_below)), -jnp.inf)
     return jnp.concatenate([down[:, ::-1], middle[:, None], up], axis=-1)
+
+
+def outward_tails(middle: Tails, above: jax.Array, below: jax.Array, ranks: Ranks) -> Tails:
+    """The levels of a window, and what is above them, from those of its middle (W,): `outward` with fewer logarithms.
+
+    Ranks that do not exist have nothing below, or nothing above.
+    """
+    step = jnp.arange(1, above.shape[-1] + 1)
+    left_above, left_below = ranks.n - ranks.rank - step + 1.0, ranks.rank - step + 0.0
+    fall = jnp.cumsum(above / jnp.maximum(left_above, 1.0), axis=-1)
+    rise = jnp.cumsum(below / jnp.maximum(left_below, 1.0), axis=-1)
+    high = jnp.where(left_above > 0, middle.above[:, None] * jnp.exp(-fall), 0.0)
+    low = jnp.where(left_below > 0, middle.below[:, None] * jnp.exp(-rise), 0.0)[:, ::-1]
+    return Tails(
+        jnp.concatenate([low, middle.below[:, None], 1.0 - high], axis=-1),
+        jnp.concatenate([1.0 - low, middle.above[:, None], high], axis=-1),
+    )
 
 
 def stratified_middles(key: jax.Array, n: int, rank: int, length: int, batches: int) -> np.ndarray:

@@ -32,6 +32,11 @@ class Facts:
     sample: bool
 
     @property
+    def fixed_ends(self) -> tuple[float, float] | None:
+        """The ends of the support, or None where they depend on θ."""
+        return None if self.moving else self.ends
+
+    @property
     def bounded(self) -> tuple[bool, bool]:
         """Whether the support is bounded below, and above."""
         return math.isfinite(self.ends[0]), math.isfinite(self.ends[1])
@@ -40,10 +45,11 @@ class Facts:
 @functools.lru_cache(maxsize=1024)
 def find(population: Population) -> Facts:
     """The facts about a population; an error in words where its family cannot serve as one."""
-    with jax.ensure_compile_time_eval(), jax.enable_x64(True):
+    with jax.enable_x64(True):
         discrete, ends = _first_look(population)
         point = jax.ShapeDtypeStruct((), jnp.float64)
         theta = jax.ShapeDtypeStruct((population.dimension,), jnp.float64)
+        key = jax.eval_shape(lambda: jax.random.key(0))
 
         def cdf(x: jax.Array, theta: jax.Array) -> Any:
             return density.at(population, theta).cdf(x)
@@ -55,7 +61,7 @@ def find(population: Population) -> Facts:
             cdf=_works(cdf, point, theta),
             cdf_gradient=_works(jax.grad(cdf, argnums=1), point, theta),
             icdf=_works(lambda q, theta: density.at(population, theta).icdf(q), point, theta),
-            sample=_works(lambda theta: density.at(population, theta).sample(jax.random.key(0)), theta),
+            sample=_works(lambda theta, key: density.at(population, theta).sample(key), theta, key),
         )
 
 
@@ -85,7 +91,9 @@ def _first_look(population: Population) -> tuple[bool, np.ndarray]:
     # No two parameters are equal at either point, so that a pair of ends is not taken for an empty interval.
     free = np.linspace(-0.3, 0.4, population.unconstrained_dimension)
     try:
-        ends = np.asarray(jax.jit(jax.vmap(look))(np.stack([free, 0.6 - 0.5 * free]), np.zeros(2)))
+        points = np.stack([free, 0.6 - 0.5 * free]), np.zeros(2)
+        # compiled by hand, it gives numbers also inside somebody's trace
+        ends = np.asarray(jax.jit(jax.vmap(look)).lower(*points).compile()(*points))
     except ConfideError:
         raise
     except Exception as error:

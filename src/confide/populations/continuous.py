@@ -18,7 +18,7 @@ def _location_scale(z: jax.Array, loc: jax.Array, scale: jax.Array) -> jax.Array
 
 
 def _standard_laplace() -> dist.Distribution:
-    return dist.Laplace(0.0, 1.0)
+    return dist.Laplace(0.0, 1.0, validate_args=False)
 
 
 def _laplace_lower(z: jax.Array) -> jax.Array:
@@ -69,11 +69,11 @@ def laplace() -> Population:
 
 
 def _uniform(width: jax.Array) -> dist.Distribution:
-    return dist.Uniform(-width, width)
+    return dist.Uniform(-width, width, validate_args=False)
 
 
 def _standard_uniform() -> dist.Distribution:
-    return dist.Uniform(-1.0, 1.0)
+    return dist.Uniform(-1.0, 1.0, validate_args=False)
 
 
 def _uniform_transform(z: jax.Array, width: jax.Array) -> jax.Array:
@@ -113,7 +113,7 @@ def uniform_width() -> Population:
 
 
 def _standard_exponential() -> dist.Distribution:
-    return dist.Exponential(1.0)
+    return dist.Exponential(1.0, validate_args=False)
 
 
 def _exponential_transform(z: jax.Array, rate: jax.Array) -> jax.Array:

@@ -17,7 +17,7 @@ from confide.population.special import gamma_tails
 
 
 def _bernoulli(probability: jax.Array) -> dist.Distribution:
-    return dist.Bernoulli(probs=probability)
+    return dist.Bernoulli(probs=probability, validate_args=False)
 
 
 def _bernoulli_cdf(x: jax.Array, probability: jax.Array) -> jax.Array:
@@ -109,7 +109,7 @@ def poisson() -> Population:
 
 
 def _categorical(probabilities: jax.Array) -> dist.Distribution:
-    return dist.Categorical(logits=jnp.log(probabilities))
+    return dist.Categorical(logits=jnp.log(probabilities), validate_args=False)
 
 
 def _categorical_cdf(x: jax.Array, probabilities: jax.Array) -> jax.Array:

@@ -16,11 +16,11 @@ from confide.populations.known import Known, called
 
 
 def _standard_normal() -> dist.Distribution:
-    return dist.Normal(0.0, 1.0)
+    return dist.Normal(0.0, 1.0, validate_args=False)
 
 
 def _normal(mean: jax.Array, variance: jax.Array) -> dist.Distribution:
-    return dist.Normal(mean, jnp.sqrt(variance))
+    return dist.Normal(mean, jnp.sqrt(variance), validate_args=False)
 
 
 def _transform(z: jax.Array, mean: jax.Array, variance: jax.Array) -> jax.Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -15,6 +16,11 @@ from confide.statistic.sensitivity import vector_sensitivity
 from confide.statistic.transform import Transform, apply, as_pair, as_transform
 
 Pair = tuple[float, float]
+
+
+@functools.lru_cache(maxsize=1024)
+def _ranges(transforms: tuple[Transform, ...], bounds: Pair) -> tuple[Pair, ...]:
+    return tuple(transform.range(*bounds) for transform in transforms)
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +59,7 @@ class Statistic(ABC):
     @property
     def ranges(self) -> tuple[Pair, ...]:
         """The certified range of each component of s on the bounds."""
-        return tuple(transform.range(*self.bounds) for transform in self.transforms)
+        return _ranges(self.transforms, self.bounds)
 
     @property
     def range(self) -> Any:

@@ -12,7 +12,6 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jax.scipy.special import logsumexp
 
 from confide.inference.kernel.base import (
     Info,
@@ -20,8 +19,9 @@ from confide.inference.kernel.base import (
     State,
     accept,
     choose,
-    index_by_weight,
+    index_by_share,
     join,
+    shares_of,
     weights_at,
     with_latent,
 )
@@ -52,10 +52,11 @@ class Averaged(Kernel):
         here, there = weights_at(target, (state.theta, theta), latents, state.log_weight)
         uniforms = jax.random.uniform(for_choice, (1 + here.shape[1],))
         log_prior = target.prior.log_prob(theta)
-        average = jnp.sum(logsumexp(there, axis=0) - logsumexp(here, axis=0))
+        (shares_here, sum_here), (shares_there, sum_there) = shares_of(here), shares_of(there)
+        average = jnp.sum(sum_there - sum_here)
         accepted = accept(uniforms[0], log_ratio + log_prior - state.log_prior + average)
         weights = jnp.where(accepted, there, here)
-        index = index_by_weight(uniforms[1:], weights)
+        index = index_by_share(uniforms[1:], jnp.where(accepted, shares_there, shares_here))
         if not self.refresh:
             index = jnp.where(accepted, index, 0)
         log_weight = jnp.sum(jnp.take_along_axis(weights, index[None], axis=0))

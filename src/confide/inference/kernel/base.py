@@ -56,11 +56,17 @@ def accept(uniform: jax.Array, log_ratio: jax.Array) -> jax.Array:
     return jnp.log(uniform) < jnp.where(jnp.isnan(log_ratio), -jnp.inf, log_ratio)
 
 
-def index_by_weight(uniform: jax.Array, log_weights: jax.Array) -> jax.Array:
-    """One copy per block, with probability in proportion to its weight: (copies, blocks) → (blocks,)."""
-    shares = jnp.exp(log_weights - jnp.max(log_weights, axis=0, initial=-1e300))
+def shares_of(log_weights: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Weights (copies, blocks) relative to the largest of their block, and the log of their sum (blocks,)."""
+    top = jnp.max(log_weights, axis=0, initial=-1e300)
+    shares = jnp.exp(log_weights - top)
+    return shares, top + jnp.log(jnp.sum(shares, axis=0))
+
+
+def index_by_share(uniform: jax.Array, shares: jax.Array) -> jax.Array:
+    """One copy per block, with probability in proportion to its share: (copies, blocks) → (blocks,)."""
     reached = jnp.cumsum(shares, axis=0)
-    return jnp.minimum(jnp.sum(reached <= uniform * reached[-1], axis=0), log_weights.shape[0] - 1)
+    return jnp.minimum(jnp.sum(reached <= uniform * reached[-1], axis=0), shares.shape[0] - 1)
 
 
 def metropolis(uniform: jax.Array, log_ratio: jax.Array, new: State, state: State) -> tuple[State, Info]:
@@ -95,7 +101,7 @@ def start_latent(key: jax.Array, target: Target, theta: jax.Array) -> tuple[Late
     for_draws, for_index = jax.random.split(key)
     latents = target.place(target.noise(for_draws, _STARTS), theta)
     weights = target.log_weight(theta, latents, theta, theta)
-    index = index_by_weight(jax.random.uniform(for_index, weights.shape[1:]), weights)
+    index = index_by_share(jax.random.uniform(for_index, weights.shape[1:]), shares_of(weights)[0])
     return target.pick(latents, index), jnp.sum(jnp.take_along_axis(weights, index[None], axis=0))
 
 

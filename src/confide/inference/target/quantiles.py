@@ -17,7 +17,7 @@ from jax.nn import sigmoid
 
 from confide.expression.evaluate import evaluate
 from confide.likelihood.pool import window_model
-from confide.likelihood.transformed import TransformedLaw
+from confide.likelihood.transformed import Tails, TransformedLaw
 from confide.likelihood.transformed_quantile import quantile, survey
 from confide.likelihood.window import window_values
 from confide.model import Model
@@ -76,23 +76,29 @@ def _symmetric(model: Model) -> bool:
 
 def window(model: Model, zeta: jax.Array, theta: jax.Array) -> jax.Array:
     """The values of a window at logits ζ of any shape; ranks that do not exist hold the ends of the range."""
+    return window_at(model, Tails(sigmoid(zeta), sigmoid(-zeta)), theta)
+
+
+def window_at(model: Model, levels: Tails, theta: jax.Array) -> jax.Array:
+    """The same at levels that come with what is above them."""
     prepared, how = window_model(model), shape(model)
     law = prepared.values
+    if how in ("increasing", "decreasing", "even"):
+        assert isinstance(law, TransformedLaw)
+        level = {"increasing": levels.below, "decreasing": levels.above, "even": 0.5 * levels.above}[how]
+        x = jnp.vectorize(lambda q: tails.quantile(model.population, q, theta))(level)
+        value = law.apply(-x if how == "even" else x)
+        return jnp.where(levels.below == 0, prepared.low, jnp.where(levels.above == 0, prepared.high, value))
+    zeta = jnp.where(levels.below == 0, -jnp.inf, jnp.where(levels.above == 0, jnp.inf, levels.logit()))
     if not isinstance(law, TransformedLaw):
         return window_values(_Fixed(law.steps(theta).quantile), zeta, prepared.low, prepared.high)  # type: ignore[arg-type]
-    if how == "surveyed":
-        ladder = survey(law, theta, jnp.zeros((0,))).ladder
-        return window_values(
-            _Fixed(lambda z: quantile(law, ladder, z, theta)),  # type: ignore[arg-type]
-            zeta,
-            prepared.low,
-            prepared.high,
-        )
-    above = sigmoid(zeta if how == "decreasing" else -zeta)
-    level = 0.5 * above if how == "even" else 1.0 - above
-    x = jnp.vectorize(lambda q: tails.quantile(model.population, q, theta))(level)
-    value = law.apply(-x if how == "even" else x)
-    return jnp.where(jnp.isfinite(zeta), value, jnp.where(zeta < 0, prepared.low, prepared.high))
+    ladder = survey(law, theta, jnp.zeros((0,))).ladder
+    return window_values(
+        _Fixed(lambda z: quantile(law, ladder, z, theta)),  # type: ignore[arg-type]
+        zeta,
+        prepared.low,
+        prepared.high,
+    )
 
 
 class _Fixed:

@@ -23,14 +23,16 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.nn import sigmoid
 
+from confide._compile import IN_A_HURRY
 from confide.errors import IncompatibleError
 from confide.inference.target import quantiles
 from confide.inference.target.base import Latent, Target
 from confide.likelihood import ROUTES
 from confide.likelihood.pool import window_model
 from confide.likelihood.transformed import Tails, TransformedLaw
-from confide.likelihood.window import Ranks, outward
+from confide.likelihood.window import Ranks, outward, outward_tails
 from confide.mechanism.additive import AdditiveLaw
 from confide.model import Model
 from confide.prior import Prior
@@ -147,12 +149,11 @@ class WindowTarget(Target):
         del first, second
         middle, above, below = latents
         if self.anchor is None:
-            window = quantiles.window(self.model, outward(middle, above, below, self.ranks), theta)
+            window = self._values(Tails(sigmoid(middle), sigmoid(-middle)), above, below, theta)
             return self.model.channel.law.log_prob(self.value, window)[:, None]
         value, inside = middle
         levels, log_order = self._order_density(theta, value, inside)
-        zeta = outward(levels.logit(), above, below, self.ranks)
-        window, cap = quantiles.window(self.model, zeta, theta), above.shape[-1]
+        window, cap = self._values(levels, above, below, theta), above.shape[-1]
         # the middle itself, and on either side of it what rounding must not put on the other
         order, middle = jnp.arange(window.shape[-1]), value[:, None]
         sides = jnp.where(order < cap, jnp.minimum(window, middle), jnp.maximum(window, middle))
@@ -160,6 +161,9 @@ class WindowTarget(Target):
         log_prob = self.model.channel.law.log_prob(self.value, window)
         usable = log_order > -jnp.inf
         return (jnp.where(usable, log_prob, 0.0) + log_order - self.anchor.log_density(value))[:, None]
+
+    def _values(self, middle: Tails, above: jax.Array, below: jax.Array, theta: jax.Array) -> jax.Array:
+        return quantiles.window_at(self.model, outward_tails(middle, above, below, self.ranks), theta)
 
     def _order_density(self, theta: jax.Array, value: jax.Array, inside: jax.Array) -> tuple[Tails, jax.Array]:
         """The level of the middle value, and the log density of the order statistic (log mass rate on an atom)."""
@@ -217,7 +221,13 @@ def _can_anchor(model: Model) -> bool:
     return bool(np.all(np.sort(ends[:, 0])[1:] <= reached[:-1]))
 
 
-@partial(jax.jit, static_argnums=0)
+# both run once, for a rough look
+@partial(jax.jit, compiler_options=IN_A_HURRY)
+def _published(law: Any, key: jax.Array, windows: jax.Array) -> jax.Array:
+    return jnp.asarray(law.sample(key, windows))
+
+
+@partial(jax.jit, static_argnums=0, compiler_options=IN_A_HURRY)
 def _windows(model: Model, ranks: Ranks, noise: tuple[Any, ...], thetas: jax.Array) -> jax.Array:
     middle, above, below = noise
     zeta = outward(middle, above, below, ranks).reshape(_PROBES, 2, -1)
@@ -238,7 +248,7 @@ def _scales(target: WindowTarget) -> tuple[float, float]:
     both = np.asarray(_windows(target.model, ranks, (middle, *sides), target.prior.probes[:_PROBES]))
     middles, again = both[:, 0, cap], both[:, 1, cap]
     nearest = np.argsort(np.abs(middles - float(target.value)))[:_NEAREST]
-    published = np.asarray(target.model.channel.law.sample(jax.random.key(0), jnp.asarray(both[nearest, 0])))
+    published = np.asarray(_published(target.model.channel.law, jax.random.key(0), jnp.asarray(both[nearest, 0])))
     noise, spread = (float(np.median(np.abs(x - middles[nearest]))) for x in (published, again[nearest]))
     low, high = target.model.channel.statistic.ranges[0]
     return spread, max(noise, 1e-9 * (high - low))
