@@ -9,7 +9,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from confide._compile import QUICKLY
 from confide._progress import progress
 from confide.inference import adapt
 from confide.inference.kernel.base import Kernel, State
@@ -29,7 +28,7 @@ class Trace(NamedTuple):
     complete: bool
 
 
-@partial(jax.jit, static_argnames=("kernel_steps", "on"), compiler_options=QUICKLY)
+@partial(jax.jit, static_argnames=("on",))
 def _advance(
     kernel: Kernel,
     target: Target,
@@ -37,17 +36,14 @@ def _advance(
     tuning: adapt.Adaptation,
     fixed: jax.Array,
     adapting: jax.Array,
-    key: jax.Array,
-    kernel_steps: int,
+    keys: jax.Array,
     on: str,
 ) -> tuple[State, adapt.Adaptation, tuple[jax.Array, ...]]:
-    """So many steps of every chain; what is reported has shape (chains, steps)."""
-    chains = states.theta.shape[0]
+    """A step of every chain for each row of keys (steps, chains); what is reported has shape (chains, steps)."""
 
-    def body(carry: tuple, index: jax.Array) -> tuple:
+    def body(carry: tuple, keys: jax.Array) -> tuple:
         states, tuning = carry
         proposal = tuning.proposal() if on == "adapted" else Proposal(fixed, on=on)
-        keys = jax.random.split(jax.random.fold_in(key, index), chains)
         states, info = jax.vmap(kernel.step, in_axes=(0, None, None, 0))(keys, target, proposal, states)
         if on == "adapted":
             learned = adapt.update(tuning, target.prior.unconstrain(states.theta), info.accepted)
@@ -55,7 +51,7 @@ def _advance(
         return (states, tuning), (states.theta, info.accepted, info.log_weight, info.empty)
 
     reported: tuple[jax.Array, ...]
-    (states, tuning), reported = jax.lax.scan(body, (states, tuning), jnp.arange(kernel_steps))
+    (states, tuning), reported = jax.lax.scan(body, (states, tuning), keys)
     return states, tuning, jax.tree.map(lambda leaf: jnp.moveaxis(leaf, 0, 1), reported)
 
 
@@ -82,8 +78,7 @@ def run(
                 tuning,
                 fixed,
                 jnp.asarray(warming),
-                jax.random.fold_in(for_steps, index),
-                length,
+                jax.random.split(jax.random.fold_in(for_steps, index), (length, chains)),
                 on,
             )
             if not warming:

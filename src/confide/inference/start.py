@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
+from confide._compile import IN_A_HURRY
 from confide.errors import InvalidArgument
 from confide.inference.kernel.base import Kernel, State
 from confide.inference.target.base import Target
@@ -38,7 +39,7 @@ def tries(chains: int) -> int:
     return max(_TRIES, chains)
 
 
-@partial(jax.jit, compiler_options={"xla_backend_optimization_level": 1})
+@partial(jax.jit, compiler_options=IN_A_HURRY)
 def states_at(kernel: Kernel, target: Target, key: jax.Array, thetas: jax.Array) -> State:
     """A state at each of several θ, one after the other."""
     indices = jnp.arange(thetas.shape[0])

@@ -125,10 +125,6 @@ def _values(statistic: Statistic, x: Floats) -> Floats:
 def _finish(
     population: Population, statistic: Statistic, x: Floats, base: Floats, low: float, high: float
 ) -> RecordLaw:
-    """The rule, with nodes of weight zero to a number of them for which programs are compiled."""
-    missing = room_for(x.size + 2) - x.size - 2
-    if x.size:
-        x, base = np.pad(x, (0, missing), mode="edge"), np.pad(base, (0, missing))
     s = _values(statistic, np.concatenate([x, [low, high]]))
     return RecordLaw(population, x, base, s, low, high)
 
@@ -208,7 +204,10 @@ def _refine(
         if a.size * ORDER > _MOST_NODES:
             break
         x, base = _panel_nodes(a, b)
-        law = _finish(population, statistic, x.ravel(), base.ravel(), low, high)
+        # nodes of weight zero, up to a number of them for which programs are compiled
+        spare = (0, room_for(x.size + 2) - x.size - 2)
+        filled_up = np.pad(x.ravel(), spare, mode="edge"), np.pad(base.ravel(), spare)
+        law = _finish(population, statistic, *filled_up, low, high)
         weights = np.asarray(weights_at(law, jnp.asarray(filled(thetas))))[: len(thetas)]
         defect = np.abs(weights.sum(axis=-1) - 1.0)
         worst = np.argsort(defect)[::-1][:8]

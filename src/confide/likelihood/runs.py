@@ -1,7 +1,7 @@
 """The inversion for many values of y that all θ share.
 
 A contour is chosen for a run of neighbouring values instead of for each. Any contour gives the same integral, and one
-that suits a value δ away, in spreads of y, costs e^{δ²/2} in digits: three spreads leave thirteen. On a contour that
+that suits a value δ away, in spreads of y, costs e^{δ²/2} in digits: two spreads cost less than one. On a contour that
 does not move with y the integrand is C_k e^{−(τ + it_k)y}, so that all values of a run and all θ are one matrix
 product with cos(t_k y) and sin(t_k y). It serves noise that has one transform for every y: Laplace and Gaussian noise
 on a continuum.
@@ -27,7 +27,7 @@ Floats = NDArray[np.float64]
 #: from so many values on they are worth it
 FEWEST = 8
 #: the widest run, in spreads of y
-_WIDEST = 6.0
+_WIDEST = 4.0
 #: θ, runs and values of a run that are computed together: one shape, so that little is compiled
 _ROWS, _RUNS, _VALUES = 32, 4, 32
 
@@ -41,7 +41,7 @@ def serve(inversion: inv.Inversion) -> bool:
 def invert_runs(inversion: inv.Inversion, law: Nodes, y: jax.Array) -> inv.Density:
     """log p(y | θ) for B laws and runs of values (R, K): each of shape (B, R, K)."""
     transform, n, grid = inversion.transform, inversion.n, inversion.grid
-    middle = y[:, y.shape[1] // 2] - inversion.reference
+    middle = 0.5 * (y[:, 0] + y[:, -1]) - inversion.reference
     offset = y - inversion.reference - middle[:, None]
     k = jnp.arange(inversion.frequencies + 1)
     turns = grid.step * k * offset[..., None]  # (R, K, F+1)
