@@ -24,6 +24,8 @@ from confide.likelihood.window import outward
 from confide.prior import Prior
 
 ALPHA = 1e-6
+#: replicates side by side; a number of them that this does not divide would compile the chain twice
+BATCH = 2500
 
 
 @dataclass(frozen=True)
@@ -84,11 +86,16 @@ class Case:
         return (value, jnp.where(levels.weak.above > 0, 0.5, inside)), above, below
 
 
-@partial(jax.jit, static_argnums=(0, 4, 5, 6))
-def differences(case, kernel, proposal, key, steps, replicates, target_case=None):
+@partial(jax.jit, static_argnums=2)
+def prior_draws(prior, key, replicates):
+    """θ₀ of every replicate: a gamma sampler takes long to compile, and one serves all cases."""
+    return prior.sample(key, (replicates,))
+
+
+@partial(jax.jit, static_argnums=(0, 5, 6))
+def differences(case, kernel, proposal, key, thetas, steps, target_case=None):
     """h after `steps` less h before, for each replicate: θ, θ², log weight and their product."""
     prior = case.prior
-
     carries = isinstance(kernel, Averaged | Gibbs)
 
     def h(target, state):
@@ -97,9 +104,8 @@ def differences(case, kernel, proposal, key, steps, replicates, target_case=None
         weight = jnp.clip(weight, -50.0, 50.0)
         return jnp.concatenate([state.theta, state.theta**2, weight[None], weight * state.theta])
 
-    def one(key):
-        for_theta, for_draw, for_start, for_steps = jax.random.split(key, 4)
-        theta = prior.sample(for_theta)
+    def one(key, theta):
+        for_draw, for_start, for_steps = jax.random.split(key, 3)
         noise, latent, value = case.draw(for_draw, theta, prior)
         target = (target_case or case).target(value, prior)
         start = kernel.init(for_start, target, theta, noise if isinstance(kernel, Correlated) else latent)
@@ -110,7 +116,8 @@ def differences(case, kernel, proposal, key, steps, replicates, target_case=None
         end = jax.lax.scan(step, start, jax.random.split(for_steps, steps))[0]
         return h(target, end) - h(target, start)
 
-    return jax.lax.map(one, jax.random.split(key, replicates), batch_size=2000)
+    keys = jax.random.split(key, len(thetas))
+    return jax.lax.map(lambda pair: one(*pair), (keys, thetas), batch_size=BATCH)
 
 
 def p_value(case, kernel, *, key=0, steps=15, replicates=5_000, proposal=None, target_case=None):
@@ -118,16 +125,13 @@ def p_value(case, kernel, *, key=0, steps=15, replicates=5_000, proposal=None, t
     with jax.enable_x64(True):
         size = case.prior.free_dimension
         chosen = proposal or Proposal(0.8 * jnp.eye(size))
-        found = np.asarray(_differences(case, kernel, chosen, jax.random.key(key), steps, replicates, target_case))
+        for_theta, for_chains = jax.random.split(jax.random.key(key))
+        thetas = prior_draws(case.prior, for_theta, replicates)
+        wrong = None if target_case is None else _Static(target_case)
+        found = np.asarray(differences(_Static(case), kernel, chosen, for_chains, thetas, steps, wrong))
     error = found.std(axis=0, ddof=1) / np.sqrt(replicates)
     z = np.abs(found.mean(axis=0)) / np.where(error > 0, error, 1.0)
     return float(min(1.0, z.size * 2 * stats.norm.sf(z.max())))
-
-
-def _differences(case, kernel, proposal, key, steps, replicates, target_case):
-    return differences(
-        _Static(case), kernel, proposal, key, steps, replicates, None if target_case is None else _Static(target_case)
-    )
 
 
 class _Static:
