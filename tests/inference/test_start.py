@@ -52,5 +52,5 @@ def test_planted_draws_from_the_prior_have_no_offspring(target, monkeypatch):
 def test_a_value_that_no_theta_can_have_published(target):
     with jax.enable_x64(True):
         impossible = eqx.tree_at(lambda each: each.value, target, jnp.asarray(np.inf))
-    with pytest.raises(cf.InvalidArgument, match="density zero at all of 256 draws from the prior.* do not fit"):
+    with pytest.raises(cf.InvalidArgument, match=r"density zero at all of 256 draws from the prior.* do not fit"):
         thetas(impossible)

@@ -92,10 +92,15 @@ def prior_draws(prior, key, replicates):
     return prior.sample(key, (replicates,))
 
 
-@partial(jax.jit, static_argnums=(0, 5, 6))
-def differences(case, kernel, proposal, key, thetas, steps, target_case=None):
+@partial(jax.jit, static_argnums=0)
+def exact_draws(case, keys, thetas):
+    """Noise, latent and published value of every replicate, which serve all kernels."""
+    return _map(lambda key, theta: case.draw(key, theta, case.prior), (keys, thetas))
+
+
+@partial(jax.jit, static_argnums=(0, 5))
+def differences(case, kernel, proposal, keys, starts, steps):
     """h after `steps` less h before, for each replicate: θ, θ², log weight and their product."""
-    prior = case.prior
     carries = isinstance(kernel, Averaged | Gibbs)
 
     def h(target, state):
@@ -104,20 +109,24 @@ def differences(case, kernel, proposal, key, thetas, steps, target_case=None):
         weight = jnp.clip(weight, -50.0, 50.0)
         return jnp.concatenate([state.theta, state.theta**2, weight[None], weight * state.theta])
 
-    def one(key, theta):
-        for_draw, for_start, for_steps = jax.random.split(key, 3)
-        noise, latent, value = case.draw(for_draw, theta, prior)
-        target = (target_case or case).target(value, prior)
+    def one(key, theta, noise, latent, value):
+        for_start, for_steps = jax.random.split(key)
+        target = case.target(value, case.prior)
         start = kernel.init(for_start, target, theta, noise if isinstance(kernel, Correlated) else latent)
 
         def step(state, key):
             return kernel.step(key, target, proposal, state)[0], None
 
         end = jax.lax.scan(step, start, jax.random.split(for_steps, steps))[0]
-        return h(target, end) - h(target, start)
+        # side by side, the weight is compiled once
+        before, after = jax.vmap(partial(h, target))(jax.tree.map(lambda *both: jnp.stack(both), start, end))
+        return after - before
 
-    keys = jax.random.split(key, len(thetas))
-    return jax.lax.map(lambda pair: one(*pair), (keys, thetas), batch_size=BATCH)
+    return _map(one, (keys, *starts))
+
+
+def _map(function, arguments):
+    return jax.lax.map(lambda each: function(*each), arguments, batch_size=BATCH)
 
 
 def p_value(case, kernel, *, key=0, steps=15, replicates=5_000, proposal=None, target_case=None):
@@ -125,10 +134,11 @@ def p_value(case, kernel, *, key=0, steps=15, replicates=5_000, proposal=None, t
     with jax.enable_x64(True):
         size = case.prior.free_dimension
         chosen = proposal or Proposal(0.8 * jnp.eye(size))
-        for_theta, for_chains = jax.random.split(jax.random.key(key))
+        for_theta, for_draws, for_chains = jax.random.split(jax.random.key(key), 3)
         thetas = prior_draws(case.prior, for_theta, replicates)
-        wrong = None if target_case is None else _Static(target_case)
-        found = np.asarray(differences(_Static(case), kernel, chosen, for_chains, thetas, steps, wrong))
+        starts = (thetas, *exact_draws(_Static(case), jax.random.split(for_draws, replicates), thetas))
+        analyst, keys = _Static(target_case or case), jax.random.split(for_chains, replicates)
+        found = np.asarray(differences(analyst, kernel, chosen, keys, starts, steps))
     error = found.std(axis=0, ddof=1) / np.sqrt(replicates)
     z = np.abs(found.mean(axis=0)) / np.where(error > 0, error, 1.0)
     return float(min(1.0, z.size * 2 * stats.norm.sf(z.max())))
