@@ -71,10 +71,12 @@ def test_noisy_records_leave_their_posterior_invariant(regime):
     assert p_value(case, kernel) > ALPHA
 
 
-@pytest.mark.parametrize(("kind", "scale"), [(PowerMean, 0.1), (PowerEach, 0.2)])
-def test_planted_a_wrong_noise_scale(kind, scale):
-    told, reckoned = (PowerCase((kind, 1, 4, part)) for part in (scale, 0.7 * scale))
-    assert p_value(told, Averaged(2), target_case=reckoned) < ALPHA
+@pytest.mark.parametrize("regime", ["noisy", "informative"])
+@pytest.mark.parametrize("cases", [MEANS, EACH], ids=["mean", "each"])
+def test_planted_a_wrong_noise_scale(cases, regime):
+    told, kernel = cases[regime]
+    *same, scale = told.model
+    assert p_value(told, kernel, target_case=PowerCase((*same, 0.7 * scale))) < ALPHA
 
 
 CHAINS, RECORDS = 20_000, 100
