@@ -27,8 +27,12 @@ lint: $(STAMP)
 docs: $(STAMP)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
+# Most of the time would go into compiling programs that run for milliseconds, so XLA is told to hurry. The long checks
+# are compiled as for users, and tests/test_compiled.py compares the numbers of both.
+HURRY := --xla_cpu_use_fusion_emitters=false --xla_backend_optimization_level=1
+
 test: lint
-	$(BIN)/python -m pytest -n auto -m "not slow"
+	XLA_FLAGS="$(HURRY) $$XLA_FLAGS" $(BIN)/python -m pytest -n auto -m "not slow"
 
 test-slow: $(STAMP)
 	$(BIN)/python -m pytest -n auto -m slow

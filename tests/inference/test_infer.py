@@ -256,6 +256,14 @@ def test_mass_at_the_edge_of_the_prior_is_said():
     assert "upper edge" in found.diagnostics.warnings[0]
 
 
+def test_a_standard_deviation_from_far_tails_is_said():
+    """All records may have been clipped, whatever θ is beyond some size: the prior's tail is the posterior's."""
+    release = cf.Release(cf.Channel(cf.Maximum("abs(x)", (-4, 4)), cf.Laplace(cf.PureDP(5.0)), 20), 2.5)
+    heavy, light = (str(cf.infer(VARIANCE, release, prior)) for prior in (PRIOR, LIGHT))
+    assert "far tails" in heavy and "quote quantiles" in heavy
+    assert "far tails" not in light
+
+
 def test_the_same_key_gives_the_same_draws_in_double_precision_and_nothing_else_changes():
     before = jax.config.jax_enable_x64
     one, two, other = (

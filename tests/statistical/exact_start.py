@@ -24,6 +24,8 @@ from confide.likelihood.window import outward
 from confide.prior import Prior
 
 ALPHA = 1e-6
+#: replicates side by side; a number of them that this does not divide would compile the chain twice
+BATCH = 2500
 
 
 @dataclass(frozen=True)
@@ -84,11 +86,21 @@ class Case:
         return (value, jnp.where(levels.weak.above > 0, 0.5, inside)), above, below
 
 
-@partial(jax.jit, static_argnums=(0, 4, 5, 6))
-def differences(case, kernel, proposal, key, steps, replicates, target_case=None):
-    """h after `steps` less h before, for each replicate: θ, θ², log weight and their product."""
-    prior = case.prior
+@partial(jax.jit, static_argnums=2)
+def prior_draws(prior, key, replicates):
+    """θ₀ of every replicate: a gamma sampler takes long to compile, and one serves all cases."""
+    return prior.sample(key, (replicates,))
 
+
+@partial(jax.jit, static_argnums=0)
+def exact_draws(case, keys, thetas):
+    """Noise, latent and published value of every replicate, which serve all kernels."""
+    return _map(lambda key, theta: case.draw(key, theta, case.prior), (keys, thetas))
+
+
+@partial(jax.jit, static_argnums=(0, 5))
+def differences(case, kernel, proposal, keys, starts, steps):
+    """h after `steps` less h before, for each replicate: θ, θ², log weight and their product."""
     carries = isinstance(kernel, Averaged | Gibbs)
 
     def h(target, state):
@@ -97,20 +109,24 @@ def differences(case, kernel, proposal, key, steps, replicates, target_case=None
         weight = jnp.clip(weight, -50.0, 50.0)
         return jnp.concatenate([state.theta, state.theta**2, weight[None], weight * state.theta])
 
-    def one(key):
-        for_theta, for_draw, for_start, for_steps = jax.random.split(key, 4)
-        theta = prior.sample(for_theta)
-        noise, latent, value = case.draw(for_draw, theta, prior)
-        target = (target_case or case).target(value, prior)
+    def one(key, theta, noise, latent, value):
+        for_start, for_steps = jax.random.split(key)
+        target = case.target(value, case.prior)
         start = kernel.init(for_start, target, theta, noise if isinstance(kernel, Correlated) else latent)
 
         def step(state, key):
             return kernel.step(key, target, proposal, state)[0], None
 
         end = jax.lax.scan(step, start, jax.random.split(for_steps, steps))[0]
-        return h(target, end) - h(target, start)
+        # side by side, the weight is compiled once
+        before, after = jax.vmap(partial(h, target))(jax.tree.map(lambda *both: jnp.stack(both), start, end))
+        return after - before
 
-    return jax.lax.map(one, jax.random.split(key, replicates), batch_size=2000)
+    return _map(one, (keys, *starts))
+
+
+def _map(function, arguments):
+    return jax.lax.map(lambda each: function(*each), arguments, batch_size=BATCH)
 
 
 def p_value(case, kernel, *, key=0, steps=15, replicates=5_000, proposal=None, target_case=None):
@@ -118,16 +134,14 @@ def p_value(case, kernel, *, key=0, steps=15, replicates=5_000, proposal=None, t
     with jax.enable_x64(True):
         size = case.prior.free_dimension
         chosen = proposal or Proposal(0.8 * jnp.eye(size))
-        found = np.asarray(_differences(case, kernel, chosen, jax.random.key(key), steps, replicates, target_case))
+        for_theta, for_draws, for_chains = jax.random.split(jax.random.key(key), 3)
+        thetas = prior_draws(case.prior, for_theta, replicates)
+        starts = (thetas, *exact_draws(_Static(case), jax.random.split(for_draws, replicates), thetas))
+        analyst, keys = _Static(target_case or case), jax.random.split(for_chains, replicates)
+        found = np.asarray(differences(analyst, kernel, chosen, keys, starts, steps))
     error = found.std(axis=0, ddof=1) / np.sqrt(replicates)
     z = np.abs(found.mean(axis=0)) / np.where(error > 0, error, 1.0)
     return float(min(1.0, z.size * 2 * stats.norm.sf(z.max())))
-
-
-def _differences(case, kernel, proposal, key, steps, replicates, target_case):
-    return differences(
-        _Static(case), kernel, proposal, key, steps, replicates, None if target_case is None else _Static(target_case)
-    )
 
 
 class _Static:
