@@ -20,7 +20,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from benchmarks.plan import CHECKED, QUICK_N, cells
+from benchmarks.plan import CHECKED, QUICK_N, Cell, cells
 from benchmarks.ratios import compare, ratios
 from benchmarks.running import HEADER, cold_starts, line, measured
 from benchmarks.tables import markdown, refreshed
@@ -77,7 +77,8 @@ def main() -> int:
     begin, rows = time.perf_counter(), []
     print(HEADER, flush=True)
     # the guard starts from recorded truths: it has no time to find them again
-    truths = {tuple(each["at"]): each["truth"] for each in recorded.get("truths", [])} if asked.check else {}
+    known = recorded.get("rows", []) if asked.check else []
+    truths = {(row["problem"], row["n"]): row["truth"] for row in known if "truth" in row}
     for row in measured(chosen(asked), budget, asked.clock, truths):
         rows.append(row)
         print(line(row), flush=True)
@@ -100,17 +101,18 @@ def main() -> int:
 
 
 def record(result: dict[str, Any], before: dict[str, Any]) -> None:
-    """recorded.json, where ratios that were not measured this time stay, and the tables of README.md."""
-    kept = {tuple(each["at"]): each["truth"] for each in before.get("truths", [])}
-    kept |= {(row["problem"], row["n"]): row["truth"] for row in result["rows"] if "truth" in row}
+    """recorded.json and the tables of README.md; what was not measured this time stays."""
+    rows = {tuple(row[name] for name in Cell._fields): row for row in [*before.get("rows", []), *result["rows"]]}
+    order = [tuple(cell) for cell in cells()]
     now = {
-        "machine": result["machine"],
+        **result,
+        "rows": [rows[at] for at in order if at in rows],
+        "starts": result["starts"] or before.get("starts", []),
         "ratios": {**before.get("ratios", {}), **result["ratios"]},
-        "truths": [{"at": list(at), "truth": truth} for at, truth in kept.items()],
     }
     RECORDED.write_text(json.dumps(now, indent=1, ensure_ascii=False) + "\n")
     readme = HERE / "README.md"
-    readme.write_text(refreshed(readme.read_text(), markdown(result)))
+    readme.write_text(refreshed(readme.read_text(), markdown(now)))
 
 
 if __name__ == "__main__":

@@ -43,13 +43,14 @@ def run(
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
     environment |= {"JAX_ENABLE_COMPILATION_CACHE": "false"} if cache is None else cache
     asked = {**cell._asdict(), "budget": budget, "clock": clock, "truth": truth, "began": time.time()}
+    limit = 240 + 4 * budget
     command = [sys.executable, "-m", "benchmarks.worker", json.dumps(asked)]
     try:
         done = subprocess.run(
-            command, capture_output=True, text=True, check=False, cwd=ROOT, env=environment, timeout=90 + 4 * budget
+            command, capture_output=True, text=True, check=False, cwd=ROOT, env=environment, timeout=limit
         )
     except subprocess.TimeoutExpired:
-        return {"failed": f"not done after {90 + 4 * budget:.0f} s"}
+        return {"failed": f"not done after {limit:.0f} s"}
     if done.returncode != 0:
         return {"failed": _reason(done.stderr)}
     return json.loads(done.stdout.strip().splitlines()[-1])
