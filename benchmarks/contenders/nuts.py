@@ -87,5 +87,6 @@ def on_records(problem: Problem, truth: Truth | None) -> Run:
         u = jnp.stack([jnp.mean(kept), jnp.mean(kept**2)])
         numpyro.sample("y", dist.Normal(u, scale).to_event(1), obs=problem.value)
 
-    sizes = (500, 1000) if n <= 1000 else (150, 150)
+    # trees are deep here, and deeper the more records there are
+    sizes = (500, 1000) if n <= 100 else (200, 200) if n <= 1000 else (100, 100)
     return _sampler(problem, {"a": of_mean, "c": of_each, "d": of_moments}[problem.task], *sizes)
