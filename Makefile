@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo docs test test-slow test-spark lint bench install clean
+.PHONY: demo docs test test-slow test-spark lint bench bench-check bench-record install clean
 
 install: $(STAMP)
 
@@ -42,9 +42,18 @@ test-spark: $(STAMP)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[spark]"
 	$(BIN)/python -m pytest -n 0 -m slow tests/releasing/test_spark.py
 
+# Everything side by side, then the parts; benchmarks/README.md says how to read it.
 bench: $(STAMP)
+	$(BIN)/python -m benchmarks
 	$(BIN)/python benchmarks/likelihood.py
-	$(BIN)/python benchmarks/inference.py
+
+# Do the ratios still hold? Two minutes or so; exit 1 if one is below half of what is recorded.
+bench-check: $(STAMP)
+	$(BIN)/python -m benchmarks --check
+
+# What bench-check compares with and the tables of benchmarks/README.md, anew. On a quiet machine.
+bench-record: $(STAMP)
+	$(BIN)/python -m benchmarks --record
 
 clean:
 	rm -rf $(VENV) site .pytest_cache .mypy_cache .ruff_cache

@@ -22,26 +22,21 @@ from confide.paper.metropolis import metropolis
 from confide.paper.settings import BOUND, LEVELS, TRUTH, N
 
 
-def main() -> None:
-    """Simulate, compile, run, and print the times and the errors."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--steps", type=int, default=100_000)
-    parser.add_argument("--releases", type=int, default=1000)
-    asked = parser.parse_args()
+def full(steps: int, releases: int) -> dict[str, float]:
+    """Simulate, compile, run, and print the times and the errors; returns the times."""
     levels = (*LEVELS, float("inf"))
     begin = time.perf_counter()
-    values = {a: np.concatenate([released(a, level, asked.releases) for level in levels]) for a in (1, 2)}
-    scales = {
-        a: np.repeat([0.0 if np.isinf(e) else BOUND**a / (N * e) for e in levels], asked.releases) for a in (1, 2)
-    }
-    print(f"device {jax.devices()[0].device_kind}; releases simulated in {time.perf_counter() - begin:.1f} s")
+    values = {a: np.concatenate([released(a, level, releases) for level in levels]) for a in (1, 2)}
+    scales = {a: np.repeat([0.0 if np.isinf(e) else BOUND**a / (N * e) for e in levels], releases) for a in (1, 2)}
+    simulated = time.perf_counter() - begin
+    print(f"device {jax.devices()[0].device_kind}; releases simulated in {simulated:.1f} s")
     cpu = jax.default_backend() == "cpu"
-    threads = os.cpu_count() or 1
+    threads = len(os.sched_getaffinity(0)) if cpu else 1
     parts = 4 * threads if cpu else 1
 
-    def run(part: tuple[int, np.ndarray, np.ndarray, int], steps: int) -> np.ndarray:
+    def run(part: tuple[int, np.ndarray, np.ndarray, int], count: int) -> np.ndarray:
         power, value, scale, key = part
-        return metropolis(value, scale, power=power, n=N, steps=steps, sd=WALK, key=key).mean
+        return metropolis(value, scale, power=power, n=N, steps=count, sd=WALK, key=key).mean
 
     work = [
         (a, value, scale, key)
@@ -53,17 +48,28 @@ def main() -> None:
     begin = time.perf_counter()
     for part in {(each[0], len(each[1])): each for each in work}.values():
         run(part, 80)
-    print(f"compiled in {time.perf_counter() - begin:.1f} s")
+    compiled = time.perf_counter() - begin
+    print(f"compiled in {compiled:.1f} s")
     begin = time.perf_counter()
-    with ThreadPoolExecutor(threads if cpu else 1) as pool:
-        means = list(pool.map(lambda part: run(part, asked.steps), work))
+    with ThreadPoolExecutor(threads) as pool:
+        means = list(pool.map(lambda part: run(part, steps), work))
     seconds = time.perf_counter() - begin
-    total = sum(len(each[1]) for each in work) * asked.steps
+    total = sum(len(each[1]) for each in work) * steps
     print(f"{total:.3g} steps in {seconds:.2f} s: {seconds / total * 1e9:.3f} ns a step")
     for a in (1, 2):
         found = np.concatenate([mean for part, mean in zip(work, means, strict=True) if part[0] == a])
         errors = np.mean((found.reshape(len(levels), -1) - TRUTH) ** 2, axis=1)
         print(f"MSE, a = {a}:", " ".join(f"{e:g}: {m:.3f}" for e, m in zip(levels, errors, strict=True)))
+    return {"simulated_s": simulated, "compiled_s": compiled, "steps_s": seconds, "steps_per_s": total / seconds}
+
+
+def main() -> None:
+    """Read the sizes and run."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--steps", type=int, default=100_000)
+    parser.add_argument("--releases", type=int, default=1000)
+    asked = parser.parse_args()
+    full(asked.steps, asked.releases)
 
 
 if __name__ == "__main__":

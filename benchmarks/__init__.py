@@ -1,0 +1,1 @@
+"""How fast Confide is beside what a user would otherwise run: `python -m benchmarks`; see README.md here."""

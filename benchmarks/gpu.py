@@ -1,0 +1,108 @@
+"""What vectorises, on whatever device JAX has: `PYTHONPATH=src python3 benchmarks/gpu.py`.
+
+    python3 benchmarks/gpu.py                            Sec 5.1 in full, 10⁶ posteriors, Algorithm 7 with 10⁴ chains
+    python3 benchmarks/gpu.py --steps 2000 --posteriors 100000 --chains 256     less of each, for a CPU
+
+Only the library's own requirements are needed. The last line is JSON: seconds, and rates that do not depend on the
+sizes, so that a GPU's and a CPU's compare though the CPU did less.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import time
+from importlib.metadata import version
+from typing import Any
+
+import jax
+import numpy as np
+import numpyro.distributions as dist
+from section_5_1 import full
+
+import confide as cf
+from confide.inference.many import many_posteriors
+
+VARIANCE = cf.populations.normal_variance()
+PRIOR = {"variance": dist.Uniform(0.01, 60.0)}
+
+
+def where() -> dict[str, Any]:
+    """The card and the versions."""
+    device = jax.devices()[0]
+    names = ("jax", "jaxlib", "numpyro", "equinox", "numpy", "scipy")
+    return {
+        "device": device.device_kind,
+        "platform": device.platform,
+        "driver": getattr(device.client, "platform_version", "").replace("\n", " "),
+        "python": platform.python_version(),
+        **{name: version(name) for name in names},
+    }
+
+
+def posteriors(count: int, chunk: int) -> dict[str, float]:
+    """A study: many releases of Sec 5.2's model, so many at a time.
+
+    Values are sorted first: those of a chunk then have their posteriors in one place, and one line of θ serves them.
+    """
+    channel = cf.Channel(cf.Mean("abs(x)", bounds=(-10, 10)), cf.Laplace(cf.PureDP(5.0)), n=100)
+    model = cf.Model(VARIANCE, channel)
+    begin = time.perf_counter()
+    parts = [np.asarray(model.simulate(k, 2.0, (chunk,))) for k in range(-(-count // chunk))]
+    values = np.sort(np.concatenate(parts)[:count])
+    simulated = time.perf_counter() - begin
+    times, means = [], []
+    for _ in range(2):  # the first compiles
+        begin = time.perf_counter()
+        found = [many_posteriors([model], [values[i : i + chunk]], PRIOR) for i in range(0, count, chunk)]
+        times.append(time.perf_counter() - begin)
+        means = np.concatenate([each.mean for each in found])
+    print(f"{count:,} posteriors in {times[1]:.2f} s ({times[0]:.2f} s with compiling); simulated in {simulated:.1f} s")
+    print(f"  mean squared error of the posterior mean {np.mean((means - 2.0) ** 2):.4f}")
+    return {"cold_s": times[0], "warm_s": times[1], "posteriors_per_s": count / times[1], "simulated_s": simulated}
+
+
+def algorithm_7(chains: int, draws: int) -> dict[str, float]:
+    """Many chains on the smooth median of Sec 5.4."""
+    mechanism = cf.SmoothLaplace(cf.ApproxDP(5.0, 1e-4))
+    release = cf.Release(cf.Channel(cf.Median("abs(x)", bounds=(-10, 10)), mechanism, n=100), 0.954)
+    times = []
+    for key in range(2):
+        begin = time.perf_counter()
+        found = cf.infer(
+            VARIANCE, release, PRIOR, method="mhaar", copies=2, chains=chains, warmup=200, draws=draws, key=key
+        )
+        times.append(time.perf_counter() - begin)
+    steps, ess = chains * (200 + draws), float(found.diagnostics.ess["variance"])
+    print(f"Algorithm 7, {chains:,} chains of {200 + draws} steps: {times[1]:.2f} s ({times[0]:.2f} s with compiling)")
+    print(
+        f"  {found.mean['variance']:.3f} ± {found.sd['variance']:.3f}, {ess / times[1]:,.0f} effective draws a second"
+    )
+    return {"cold_s": times[0], "warm_s": times[1], "steps_per_s": steps / times[1], "effective_per_s": ess / times[1]}
+
+
+def main() -> None:
+    """All three, and a line of JSON."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", choices=("section", "posteriors", "chains"), action="append")
+    parser.add_argument("--steps", type=int, default=100_000, help="Metropolis–Hastings steps of each chain of Sec 5.1")
+    parser.add_argument("--posteriors", type=int, default=1_000_000)
+    parser.add_argument("--chunk", type=int, default=50_000, help="posteriors at a time: 50,000 need 2 GB or so")
+    parser.add_argument("--chains", type=int, default=10_000)
+    parser.add_argument("--draws", type=int, default=500)
+    asked = parser.parse_args()
+    wanted = asked.only or ("section", "posteriors", "chains")
+    result: dict[str, Any] = {"where": where()}
+    print(result["where"], flush=True)
+    if "section" in wanted:
+        result["section 5.1"] = full(asked.steps, 1000)
+    if "posteriors" in wanted:
+        result["posteriors"] = posteriors(asked.posteriors, min(asked.chunk, asked.posteriors))
+    if "chains" in wanted:
+        result["Algorithm 7"] = algorithm_7(asked.chains, asked.draws)
+    print(json.dumps(result))
+
+
+if __name__ == "__main__":
+    main()
