@@ -1,6 +1,13 @@
-"""log p(y | θ) of many published values at once, interpolated between few of them."""
+"""Many published values at once: what is smooth in y is computed at few values and interpolated.
+
+For one θ, log p(y | θ) is a smooth function of y wherever noise has a density, and so is what a posterior is summarised
+by. Beyond a hundred scalar values either is computed at Chebyshev points between the least and the largest; at some of
+the values it is computed as well, and as many points are taken as make the two agree.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,29 +23,20 @@ Floats = NDArray[np.float64]
 _NODES, _CHECKS, _AGREE = (48, 112, 240), 16, 1e-7
 #: the share of θ at which they must; at the others all values are computed
 _MOST_AGREE = 0.8
+#: values that are interpolated together
+_AT_ONCE = 8192
 
 
 def across_values(route: Route, model: Model, thetas: Floats, values: Floats) -> Floats:
-    """log p(y | θ) for all θ and many values: (M, Y).
-
-    For one θ it is a smooth function of y wherever noise has a density, so that beyond a few hundred scalar values it
-    is computed at Chebyshev points between the least and the largest and interpolated; at some of the values it is
-    computed as well, and as many points are taken as make the two agree.
-    """
+    """log p(y | θ) for all θ and many values: (M, Y)."""
     if model.channel.value_shape != ():
         return np.asarray(route.log_likelihood(model, thetas, values))
     each, where = np.unique(values, return_inverse=True)
-    smooth = not isinstance(getattr(model.channel.law, "noise", None), LatticeNoise)
-    if smooth and not isinstance(model.channel.law, ExponentialLaw):
-        checks = each[np.linspace(0, each.size - 1, _CHECKS).astype(int)]
-        for size in _NODES:
-            if 2 * size > each.size:
-                break
-            nodes = 0.5 * (each[0] + each[-1]) - 0.5 * (each[-1] - each[0]) * np.cos(
-                np.pi * np.arange(size) / (size - 1)
-            )
+    if smooth_in_value(model):
+        checks = _some(each)
+        for nodes in _points(each):
             found = np.asarray(route.log_likelihood(model, thetas, np.concatenate([nodes, checks])))
-            table, truth = found[:, :size], found[:, size:]
+            table, truth = found[:, : nodes.size], found[:, nodes.size :]
             guess = table @ _barycentric(nodes, checks)
             # where a θ explains a value far worse than another does, it must agree as much less
             share = np.exp(truth - truth.max(axis=0))
@@ -49,6 +47,46 @@ def across_values(route: Route, model: Model, thetas: Floats, values: Floats) ->
                     result[~agree] = np.asarray(route.log_likelihood(model, thetas[~agree], each))
                 return np.asarray(result[:, where])
     return np.asarray(route.log_likelihood(model, thetas, each))[:, where]
+
+
+def smooth_in_value(model: Model) -> bool:
+    """Whether p(y | θ) is a smooth function of a scalar y."""
+    law = model.channel.law
+    return (
+        model.channel.value_shape == ()
+        and not isinstance(law, ExponentialLaw)
+        and not isinstance(getattr(law, "noise", None), LatticeNoise)
+    )
+
+
+def summaries_across(values: Floats, solve: Callable[[Floats], Floats], tolerance: Floats) -> Floats | None:
+    """What `solve` finds for each value (Y, features), interpolated; None where too few values, or points, to do so.
+
+    The last feature is a posterior standard deviation, and each may be off by its tolerance times that.
+    """
+    checks = _some(values)
+    for nodes in _points(values):
+        found = solve(np.concatenate([nodes, checks]))
+        table, truth = found[: nodes.size], found[nodes.size :]
+        guess = _barycentric(nodes, checks).T @ table
+        if np.all(np.abs(guess - truth) <= tolerance * truth[:, -1:]):
+            parts = np.array_split(values, -(-values.size // _AT_ONCE))
+            return np.concatenate([_barycentric(nodes, part).T @ table for part in parts])
+    return None
+
+
+def _some(values: Floats) -> Floats:
+    """Values at which an interpolation is checked."""
+    return np.sort(values)[np.linspace(0, values.size - 1, _CHECKS).astype(int)]
+
+
+def _points(values: Floats) -> Iterator[Floats]:
+    """Chebyshev points that span the values, more and more of them while that is fewer than there are values."""
+    low, high = values.min(), values.max()
+    for size in _NODES:
+        if 2 * size > values.size or low == high:
+            return
+        yield 0.5 * (low + high) - 0.5 * (high - low) * np.cos(np.pi * np.arange(size) / (size - 1))
 
 
 def _barycentric(nodes: Floats, at: Floats) -> Floats:
