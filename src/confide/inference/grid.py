@@ -22,9 +22,8 @@ from confide.prior import Prior, at_free
 
 Floats = NDArray[np.float64]
 
-#: points on the line where the likelihood is an average over simulated windows, and what the moments of the posterior
-#: are then integrated to: the windows' own error is larger
-COSTLY = (48, 3e-3)
+#: where the likelihood is an average over simulated windows, whose own error is larger
+COSTLY = line.Care(points=48, tolerance=3e-3, negligible=14.0)
 #: how close to the end of a prior on an interval mass counts as piled up there, and how much of it
 _EDGE = 0.005
 _PILED = 0.05
@@ -60,13 +59,19 @@ def log_density(joint: Joint | Careful | Rough, values: Any, prior: Prior, free:
     return np.where(usable, found + log_prior, -np.inf)
 
 
-def narrowed(careful: Careful, values: Any, prior: Prior, low: Floats, high: Floats) -> tuple[Floats, Floats]:
-    """The ends of a line, brought nearer by the normal approximation where there is one."""
+def narrowed(
+    careful: Careful, values: Any, prior: Prior, low: Floats, high: Floats, care: line.Care
+) -> tuple[Floats, Floats]:
+    """The ends of a line, brought nearer by an approximation where there is one."""
     rough = careful.rough()
     if rough is None:
         return low, high
     ends = line.locate_roughly(
-        lambda free: log_density(rough, values, prior, free[:, None]), float(low[0]), float(high[0]), line.POINTS
+        lambda free: log_density(rough, values, prior, free[:, None]),
+        float(low[0]),
+        float(high[0]),
+        care.points,
+        care.negligible,
     )
     return np.asarray(ends[:1]), np.asarray(ends[1:])
 
@@ -94,9 +99,9 @@ def posterior(problem: Problem, joint: Joint, key: jax.Array, chains: int, draws
     evaluate = partial(log_density, careful, problem.values, problem.prior)
     low, high = line.reach(problem.prior)
     if k == 1:
-        low, high = narrowed(careful, problem.values, problem.prior, low, high)
-        care = COSTLY if joint.simulated else (line.POINTS, line.TOLERANCE)
-        found = line.integrate(lambda free: evaluate(free[:, None]), float(low[0]), float(high[0]), *care)
+        care = COSTLY if joint.simulated else line.Care()
+        low, high = narrowed(careful, problem.values, problem.prior, low, high, care)
+        found = line.integrate(lambda free: evaluate(free[:, None]), float(low[0]), float(high[0]), care)
         return _on_line(problem, careful, found, key, (chains, draws))
     return _on_plane(problem, careful, plane.integrate(evaluate, low, high), key, (chains, draws))
 

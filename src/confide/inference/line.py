@@ -129,11 +129,18 @@ def no_mass() -> InvalidArgument:
     )
 
 
-def integrate(
-    log_density: LogDensity, low: float, high: float, points: int = POINTS, tolerance: float = TOLERANCE
-) -> Line:
+class Care(NamedTuple):
+    """How carefully a density is integrated: points to begin with, what moments are held to, what is left out."""
+
+    points: int = POINTS
+    tolerance: float = TOLERANCE
+    negligible: float = NEGLIGIBLE
+
+
+def integrate(log_density: LogDensity, low: float, high: float, care: Care) -> Line:
     """A density on as many points as its first two moments need, checked against half of them."""
-    low, high = locate(log_density, low, high, points)
+    points, tolerance, negligible = care
+    low, high = locate(log_density, low, high, points, negligible)
     coarse: tuple[float, float] | None = None
     while points <= _MOST_POINTS:
         grid = cells(low, high, points + 1)

@@ -22,7 +22,7 @@ from confide.posterior import Posterior
 from confide.published import Release
 
 #: windows in the pool of a posterior
-_POOL = 2**12
+_POOL = 2**13
 METHODS = ("grid", "nuts", "mh", *latent.KERNELS)
 
 

@@ -53,9 +53,10 @@ class TabulatedTarget(Target):
         def posterior(free: np.ndarray) -> np.ndarray:
             return log_density(careful, values, prior, free[:, None])
 
-        first, last = (float(end[0]) for end in narrowed(careful, values, prior, *line.reach(prior)))
+        care = COSTLY if joint.simulated else line.Care()
+        first, last = (float(end[0]) for end in narrowed(careful, values, prior, *line.reach(prior), care))
         if joint.simulated:
-            return cls._through(prior, *log_likelihood_on(line.integrate(posterior, first, last, *COSTLY), prior))
+            return cls._through(prior, *log_likelihood_on(line.integrate(posterior, first, last, care), prior))
         low, high = line.locate(posterior, first, last, line.POINTS)
         knots = _KNOTS
         while knots <= _MOST_KNOTS:
