@@ -41,26 +41,31 @@ def where() -> dict[str, Any]:
     }
 
 
-def posteriors(count: int, chunk: int) -> dict[str, float]:
-    """A study: many releases of Sec 5.2's model, so many at a time.
-
-    Values are sorted first: those of a chunk then have their posteriors in one place, and one line of θ serves them.
-    """
-    channel = cf.Channel(cf.Mean("abs(x)", bounds=(-10, 10)), cf.Laplace(cf.PureDP(5.0)), n=100)
-    model = cf.Model(VARIANCE, channel)
-    begin = time.perf_counter()
-    parts = [np.asarray(model.simulate(k, 2.0, (chunk,))) for k in range(-(-count // chunk))]
-    values = np.sort(np.concatenate(parts)[:count])
-    simulated = time.perf_counter() - begin
-    times, means = [], []
-    for _ in range(2):  # the first compiles
+def posteriors(count: int) -> dict[str, float]:
+    """A study: many releases of Sec 5.2's model in one call, and as many over the 62 cells of Sec 5.1."""
+    laplace = cf.Channel(cf.Mean("abs(x)", bounds=(-10, 10)), cf.Laplace(cf.PureDP(5.0)), n=100)
+    levels = [*np.arange(0.25, 5.01, 0.25), *np.arange(5.5, 10.01, 0.5), 100.0]
+    grid = [
+        cf.Channel(cf.Mean(s, bounds=(-10, 10)), cf.Gaussian(cf.GDP(float(level))), n=100)
+        for s in ("abs(x)", "x**2")
+        for level in levels
+    ]
+    result = {}
+    for name, channels in (("one channel", [laplace]), ("62 channels", grid)):
+        models = [cf.Model(VARIANCE, channel) for channel in channels]
         begin = time.perf_counter()
-        found = [many_posteriors([model], [values[i : i + chunk]], PRIOR) for i in range(0, count, chunk)]
-        times.append(time.perf_counter() - begin)
-        means = np.concatenate([each.mean for each in found])
-    print(f"{count:,} posteriors in {times[1]:.2f} s ({times[0]:.2f} s with compiling); simulated in {simulated:.1f} s")
-    print(f"  mean squared error of the posterior mean {np.mean((means - 2.0) ** 2):.4f}")
-    return {"cold_s": times[0], "warm_s": times[1], "posteriors_per_s": count / times[1], "simulated_s": simulated}
+        values = [np.asarray(model.simulate(0, 2.0, (-(-count // len(models)),))) for model in models]
+        simulated = time.perf_counter() - begin
+        times = []
+        for _ in range(2):  # the first compiles
+            begin = time.perf_counter()
+            found = [many_posteriors([model], [each], PRIOR) for model, each in zip(models, values, strict=True)]
+            times.append(time.perf_counter() - begin)
+        error = np.mean((np.concatenate([each.mean for each in found]) - 2.0) ** 2)
+        print(f"{count:,} posteriors, {name}: {times[1]:.2f} s ({times[0]:.2f} s with compiling)", flush=True)
+        print(f"  simulated in {simulated:.1f} s; mean squared error of the posterior mean {error:.4f}", flush=True)
+        result |= {f"{name}, cold_s": times[0], f"{name}, warm_s": times[1], f"{name}, per_s": count / times[1]}
+    return result
 
 
 def algorithm_7(chains: int, draws: int) -> dict[str, float]:
@@ -88,7 +93,6 @@ def main() -> None:
     parser.add_argument("--only", choices=("section", "posteriors", "chains"), action="append")
     parser.add_argument("--steps", type=int, default=100_000, help="Metropolis–Hastings steps of each chain of Sec 5.1")
     parser.add_argument("--posteriors", type=int, default=1_000_000)
-    parser.add_argument("--chunk", type=int, default=50_000, help="posteriors at a time: 50,000 need 2 GB or so")
     parser.add_argument("--chains", type=int, default=10_000)
     parser.add_argument("--draws", type=int, default=500)
     asked = parser.parse_args()
@@ -98,7 +102,7 @@ def main() -> None:
     if "section" in wanted:
         result["section 5.1"] = full(asked.steps, 1000)
     if "posteriors" in wanted:
-        result["posteriors"] = posteriors(asked.posteriors, min(asked.chunk, asked.posteriors))
+        result["posteriors"] = posteriors(asked.posteriors)
     if "chains" in wanted:
         result["Algorithm 7"] = algorithm_7(asked.chains, asked.draws)
     print(json.dumps(result))
