@@ -42,11 +42,11 @@ def mhaar_on_u(problem: Problem, truth: Truth | None) -> Run:
 def mhaar_on_windows(problem: Problem, truth: Truth | None) -> Run:
     """Algorithm 7 with N = 2: on the ranks that the mechanism sees, anchored at the published value."""
     del truth
-    return _chains(problem, 128, 300, 1500, method="mhaar", copies=2)
+    return _chains(problem, 512, 300, 1000, method="mhaar", copies=2)
 
 
 def mhaar_on_records(problem: Problem, truth: Truth | None) -> Run:
-    """Algorithm 8 with N = 5. With many records a step is long, and the chains are few."""
+    """Algorithm 8 with N = 3. With many records a step is long, and the chains are few."""
     del truth
-    chains, warmup, draws = (32, 500, 1500) if problem.n <= 1000 else (4, 150, 400)
-    return _chains(problem, chains, warmup, draws, method="mhaar", copies=5)
+    chains, warmup, draws = (256, 300, 1000) if problem.n <= 1000 else (4, 150, 400)
+    return _chains(problem, chains, warmup, draws, method="mhaar", copies=3)

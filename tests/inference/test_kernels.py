@@ -168,7 +168,7 @@ def test_planted_a_missing_jacobian():
 
 
 def test_planted_a_forgotten_prior():
-    assert p_value(case("z", "informative"), ForgottenPrior(2)) < ALPHA
+    assert p_value(case("z", "noisy"), ForgottenPrior(2)) < ALPHA
 
 
 def test_planted_the_current_point_estimated_anew():

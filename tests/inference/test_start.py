@@ -6,9 +6,10 @@ import jax.numpy as jnp
 import numpy as np
 import numpyro.distributions as dist
 import pytest
+from scipy import stats
 
 import confide as cf
-from confide.inference import start
+from confide.inference import line, start
 from confide.inference.kernel import Averaged
 from confide.inference.target.window import WindowTarget
 from confide.prior import Prior
@@ -54,3 +55,45 @@ def test_a_value_that_no_theta_can_have_published(target):
         impossible = eqx.tree_at(lambda each: each.value, target, jnp.asarray(np.inf))
     with pytest.raises(cf.InvalidArgument, match=r"density zero at all of 256 draws from the prior.* do not fit"):
         thetas(impossible)
+
+
+@pytest.mark.parametrize(
+    ("given", "law"),
+    [
+        (dist.InverseGamma(2.0, 3.0), stats.invgamma(2.0, scale=3.0)),
+        (dist.Gamma(0.7, 2.0), stats.gamma(0.7, scale=0.5)),
+        (dist.Chi2(3.0), stats.chi2(3.0)),
+        (dist.LogNormal(0.3, 0.8), stats.lognorm(0.8, scale=np.exp(0.3))),
+    ],
+    ids=["inverse gamma", "gamma", "chi-squared", "log-normal"],
+)
+def test_probes_are_draws_from_the_prior(given, law):
+    probes = np.asarray(Prior.of(cf.populations.normal_variance(), given).probes)[:, 0]
+    assert stats.kstest(probes, law.cdf).pvalue > 1e-6
+    assert stats.kstest(probes * 1.3, law.cdf).pvalue < 1e-6
+
+
+def test_probes_of_shares_and_of_a_simplex():
+    shares = np.asarray(Prior.of(cf.populations.bernoulli(), dist.Beta(2.0, 5.0)).probes)[:, 0]
+    assert stats.kstest(shares, stats.beta(2.0, 5.0).cdf).pvalue > 1e-6
+    simplex = Prior.of(cf.populations.categorical(3), dist.Dirichlet(jnp.asarray([1.0, 2.0, 3.0])))
+    first = np.asarray(simplex.probes)[:, 0]
+    assert stats.kstest(first, stats.beta(1.0, 5.0).cdf).pvalue > 1e-6
+
+
+def test_a_guided_search_finds_the_cells_of_a_bisection():
+    generator = np.random.default_rng(0)
+    for weight in (generator.random(500), np.exp(-(np.linspace(-30, 30, 500) ** 2)), np.eye(500)[250]):
+        cumulative = np.concatenate([[0.0], np.cumsum(weight)])
+        cumulative /= cumulative[-1]
+        level = np.concatenate([generator.random(5000), cumulative[:-1], [0.0]])
+        level = level[level < 1.0]
+        expected = np.clip(np.searchsorted(cumulative, level, side="right") - 1, 0, cumulative.size - 2)
+        np.testing.assert_array_equal(line._cell(cumulative, level), expected)
+
+
+def test_a_line_goes_on_as_it_ends():
+    relative = -np.abs(np.linspace(-1.0, 3.0, 41)) * 10.0  # negligible at ±3
+    low, high = line.missing(relative, 30.0)
+    assert 0.5 <= low <= 0.65
+    assert high == 0.0

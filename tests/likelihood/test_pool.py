@@ -11,7 +11,8 @@ from scipy import stats
 import confide as cf
 from confide.likelihood.order import OrderRoute
 from confide.likelihood.pool import PoolRoute
-from confide.likelihood.window import Ranks, outward, simulate_pool
+from confide.likelihood.transformed import Tails
+from confide.likelihood.window import Ranks, outward, outward_tails, simulate_pool
 from tests.likelihood.order_oracles import LEVEL, x64
 
 Z = stats.norm.isf(LEVEL / 2)
@@ -208,3 +209,15 @@ def test_refusals_name_what_serves():
         outside.log_likelihood(2.0, 1.5)
     with pytest.raises(cf.IncompatibleError, match="information"):
         PoolRoute().information(outside, np.asarray([[2.0]]))
+
+
+@pytest.mark.parametrize("rank", [1, 3, 20, 40])
+def test_levels_lead_outwards_as_logits_do(rank):
+    generator = np.random.default_rng(rank)
+    middle, (above, below) = generator.normal(size=9), generator.exponential(size=(2, 9, 6))
+    with jax.enable_x64(True):
+        ranks = Ranks(40.0, float(rank))
+        zeta = outward(jnp.asarray(middle), above, below, ranks)
+        levels = outward_tails(Tails(jax.nn.sigmoid(middle), jax.nn.sigmoid(-middle)), above, below, ranks)
+        np.testing.assert_allclose(levels.below, jax.nn.sigmoid(zeta), rtol=1e-13)
+        np.testing.assert_allclose(levels.above, jax.nn.sigmoid(-zeta), rtol=1e-13)
