@@ -67,7 +67,9 @@ def _windows(problem: Problem, theta: np.ndarray, seed: int = 0) -> np.ndarray:
     for j, each in enumerate(theta):
         s = np.minimum(math.sqrt(each) * z, BOUND)
         scale = smooth_sensitivity(s, CAP + 1, law.beta, law.cap) / law.alpha
-        found[j] = math.log(np.mean(weight * np.exp(-np.abs(float(problem.value) - s[:, CAP]) / scale) / scale))
+        density = weight * np.exp(-np.abs(float(problem.value) - s[:, CAP]) / scale) / scale
+        with np.errstate(divide="ignore"):  # far out no window explains the value
+            found[j] = np.log(np.mean(density))
     return found
 
 

@@ -15,7 +15,8 @@ from confide.design.evaluate import Evaluation, by_moments, evaluate
 from confide.design.piloting import Pilot
 from confide.design.points import Points
 from confide.errors import ConfideError
-from confide.inference.many import Summaries, many_posteriors
+from confide.inference.many import many_posteriors
+from confide.inference.summaries import Summaries
 from confide.information.result import Information
 from confide.model import Model
 from confide.population import Population

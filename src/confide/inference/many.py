@@ -14,13 +14,13 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
-from scipy.interpolate import CubicSpline
 
 from confide._precision import float64
 from confide.errors import InvalidArgument
 from confide.inference import careful, line
 from confide.inference.across import across_values, smooth_in_value, summaries_across
 from confide.inference.grid import constrained, distinct
+from confide.inference.summaries import NEGLIGIBLE, Summaries, finer, quantiles
 from confide.likelihood import choose_route
 from confide.likelihood.route import Route
 from confide.model import Model
@@ -31,38 +31,14 @@ Floats = NDArray[np.float64]
 #: points on a line to begin with, and at most: a group that needs more is split
 _POINTS, _MOST_POINTS = 112, 448
 _ROUNDS = 40
-#: densities that are smaller than e^{−24} of the largest are left out: 4e-11
-_NEGLIGIBLE = 24.0
 #: the widest step, in posterior standard deviations: the trapezoidal rule is then right to 1e-8 for a normal density
 _STEP = 0.7
-#: how many steps a step is cut into for quantiles
-_FINER = 6
 #: the narrowest posterior whose width a line can tell, in steps
 _SEEN = 0.4
 #: how far interpolation in y may be off, in posterior standard deviations: ends of intervals; mean and sd
 _QUANTILE, _MOMENT = 2e-4, 1e-7
 #: points on the line and releases looked at while the mass is located
 _LOCATING, _SOME = 64, 17
-
-
-class Summaries(NamedTuple):
-    """Of each of Y posteriors: mean and sd (Y, d), and the ends of central intervals (P, Y, d)."""
-
-    mean: Floats
-    sd: Floats
-    lower: Floats
-    upper: Floats
-
-    def columns(self) -> Floats:
-        """One row for each posterior of one parameter: the ends of intervals, mean and sd."""
-        return np.concatenate([*self.lower, *self.upper, self.mean, self.sd], axis=1)
-
-    @classmethod
-    def from_columns(cls, columns: Floats) -> Summaries:
-        """The inverse of `columns`."""
-        ends = columns[:, :-2].T[..., None]
-        half = len(ends) // 2
-        return cls(columns[:, -2:-1], columns[:, -1:], ends[:half], ends[half:])
 
 
 @float64
@@ -139,7 +115,7 @@ class _Problem(NamedTuple):
             found = self.log_density(free, some, rough=True)
             return np.asarray(np.max(found - found.max(axis=0), axis=1))
 
-        return line.locate_roughly(somewhere, low, high, line.POINTS, _NEGLIGIBLE)
+        return line.locate_roughly(somewhere, low, high, line.POINTS, NEGLIGIBLE)
 
     def log_density(self, free: Floats, arrays: tuple[Floats, ...], *, rough: bool = False) -> Floats:
         """log p(θ, y) for all points and values: (M, Y)."""
@@ -163,7 +139,7 @@ class _Problem(NamedTuple):
         free = line.cells(low, high, _POINTS)
         values = self.log_density(free, arrays)
         top = values.max(axis=0)
-        if np.any(values[[0, -1]] > top - _NEGLIGIBLE):
+        if np.any(values[[0, -1]] > top - NEGLIGIBLE):
             low, high = self._locate(_spread_out(arrays), low, high)
             free = line.cells(low, high, _POINTS)
             values = self.log_density(free, arrays)
@@ -191,7 +167,7 @@ class _Problem(NamedTuple):
             if group is fine:
                 found.append((index[group], self._summaries(free, values[:, group], probs)))
                 continue
-            inside = np.flatnonzero(np.any(values[:, group] > top[group] - _NEGLIGIBLE, axis=1))
+            inside = np.flatnonzero(np.any(values[:, group] > top[group] - NEGLIGIBLE, axis=1))
             ends = free[inside[0]] - 3 * step, free[inside[-1]] + 3 * step
             part = tuple(array[group] for array in arrays)
             found += self.solve(part, *ends, index[group], probs, depth + 1)
@@ -205,11 +181,11 @@ class _Problem(NamedTuple):
             top = values.max(axis=0)
             if np.any(top == -np.inf):
                 raise line.no_mass()
-            seen = np.flatnonzero(np.any(values > top - _NEGLIGIBLE, axis=1))
+            seen = np.flatnonzero(np.any(values > top - NEGLIGIBLE, axis=1))
             first, last = int(seen[0]), int(seen[-1])
             step, width = free[1] - free[0], high - low
             if first == 0 or last == free.size - 1:
-                more = line.missing(np.max(values - top, axis=1), _NEGLIGIBLE)
+                more = line.missing(np.max(values - top, axis=1), NEGLIGIBLE)
                 low, high = low - width * more[0], high + width * more[1]
                 continue
             low, high = free[first] - 2 * step, free[last] + 2 * step
@@ -224,7 +200,7 @@ class _Problem(NamedTuple):
         mean = share.T @ theta
         sd = np.sqrt(np.maximum(share.T @ theta**2 - mean**2, 0.0))
         levels = [0.5 + sign * prob / 2 for sign in (-1, 1) for prob in probs]
-        ends = _quantiles(*_finer(free, values), levels)
+        ends = quantiles(*finer(free, values), levels)
         on_theta = constrained(self.prior, ends[..., None])
         return Summaries(mean, sd, on_theta[: len(probs)], on_theta[len(probs) :])
 
@@ -246,35 +222,6 @@ def _halves(group: NDArray[np.bool_], mode: Floats) -> list[NDArray[np.bool_]]:
     cut = np.median(mode[group])
     left = group & (mode <= cut)
     return [left, group & ~left] if np.any(group & ~left) else [group]
-
-
-def _finer(free: Floats, values: Floats) -> tuple[Floats, Floats]:
-    """Points in smaller steps and the shares there, by a cubic spline of the log density: quantiles need them."""
-    top = values.max(axis=0)
-    held = np.maximum(values, top - 2 * _NEGLIGIBLE)  # a spline has no use for −∞
-    fine = line.cells(float(free[0]), float(free[-1]), _FINER * (free.size - 1) + 1)
-    share = np.exp(CubicSpline(free, held)(fine) - top)
-    return fine, share / share.sum(axis=0)
-
-
-def _quantiles(free: Floats, share: Floats, levels: Sequence[float]) -> Floats:
-    """Quantiles of each column (levels, columns): the distribution function is cubic between points."""
-    # the trapezoidal rule up to each point, with the first term of Euler and Maclaurin for where it is cut off
-    cumulative = np.cumsum(share, axis=0) - 0.5 * share - np.gradient(share, axis=0) / 12.0
-    return np.stack([_quantile(free, share, cumulative, level) for level in levels])
-
-
-def _quantile(free: Floats, share: Floats, cumulative: Floats, level: float) -> Floats:
-    at = np.argmax(cumulative > level, axis=0).clip(1)
-    column = np.arange(share.shape[1])
-    f0, f1 = cumulative[at - 1, column], cumulative[at, column]
-    d0, d1 = share[at - 1, column], share[at, column]
-    t = np.clip((level - f0) / np.where(f1 > f0, f1 - f0, 1.0), 0.0, 1.0)
-    for _ in range(6):  # Newton on the Hermite cubic
-        h = f0 * (1 + 2 * t) * (1 - t) ** 2 + d0 * t * (1 - t) ** 2 + f1 * t**2 * (3 - 2 * t) + d1 * t**2 * (t - 1)
-        slope = 6 * (f1 - f0) * t * (1 - t) + d0 * (1 - 4 * t + 3 * t**2) + d1 * (3 * t**2 - 2 * t)
-        t = np.clip(t - (h - level) / np.where(slope > 0, slope, 1.0), 0.0, 1.0)
-    return np.asarray(free[at - 1] + t * (free[1] - free[0]))
 
 
 def _one_by_one(

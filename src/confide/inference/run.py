@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from confide._compile import IN_A_HURRY
 from confide._progress import progress
 from confide.inference import adapt
 from confide.inference.kernel.base import Kernel, State
@@ -28,8 +28,7 @@ class Trace(NamedTuple):
     complete: bool
 
 
-@partial(jax.jit, static_argnames=("on",))
-def _advance(
+def _steps(
     kernel: Kernel,
     target: Target,
     states: State,
@@ -55,6 +54,18 @@ def _advance(
     return states, tuning, jax.tree.map(lambda leaf: jnp.moveaxis(leaf, 0, 1), reported)
 
 
+_advance = jax.jit(_steps, static_argnames=("on",))
+#: the same, for runs so short that compiling takes longer
+_advance_little = jax.jit(_steps, static_argnames=("on",), compiler_options=IN_A_HURRY)
+#: numbers that a short run draws, of latents and of θ
+_LITTLE = 2_000_000
+
+
+def _work(states: State, steps: int) -> int:
+    """How many numbers a run draws, in order of magnitude."""
+    return steps * sum(int(np.size(leaf)) for leaf in jax.tree.leaves((states.theta, states.latent)))
+
+
 def run(
     kernel: Kernel, target: Target, key: jax.Array, *, chains: int, warmup: int, draws: int, walk: Walk | None
 ) -> Trace:
@@ -66,12 +77,13 @@ def run(
     on = "adapted" if walk is None else walk.on
     # one compiled length for all of a run
     length = int(min(1000, max(50, -(-max(draws, warmup) // 20))))
+    advance = _advance_little if _work(states, warmup + draws) < _LITTLE else _advance
     blocks = [True] * -(-warmup // length) + [False] * -(-draws // length)
     kept: list[tuple[np.ndarray, ...]] = []
     complete = True
     try:
         for index, warming in enumerate(progress(blocks, "sampling")):
-            states, tuning, reported = _advance(
+            states, tuning, reported = advance(
                 kernel,
                 target,
                 states,

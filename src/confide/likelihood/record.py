@@ -17,17 +17,17 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp
 
 from confide.errors import AccuracyError
 from confide.likelihood.blocks import filled
+from confide.likelihood.tilts import Tilts, tilts_of
 from confide.population import Population, density, tails
 from confide.statistic import Statistic
 from confide.statistic.transform import Function
@@ -44,8 +44,6 @@ _MOST_NODES = 60_000
 _NEGLIGIBLE = 1e-18
 _PHASE = 14.0  # radians of e^{ius} across a panel
 _MOST_POINTS = 20_000
-#: steps in which the tilt of a record is found
-_HALVINGS = 10
 #: the fewest nodes that are made room for
 _ROOM = 128
 
@@ -215,7 +213,7 @@ def _refine(
         if worst.size == 0 and (tilt == 0 or len(tilts.kappa) > 0):
             return law
         if worst.size == 0:
-            tilts = _tilts(law, weights, tilt, steepest)
+            tilts = tilts_of(law.s[0], weights, tilt, steepest)
         chosen = np.unique(np.concatenate([chosen, worst]))
     raise AccuracyError(
         f"the law of a record of {population.name} on {statistic.bounds} cannot be integrated to {_LARGEST_DEFECT:g}; "
@@ -261,45 +259,6 @@ def _cut_by_phase(
         heavy = np.concatenate([heavy[~long], heavy[long], heavy[long]])
     order = np.argsort(a)
     return a[order], b[order]
-
-
-class Tilts(NamedTuple):
-    """Tilts κ and log E e^{κs}, each of shape (tilts, θ)."""
-
-    kappa: Floats
-    log_total: Floats
-
-    def only(self, chosen: NDArray[np.intp]) -> Tilts:
-        """Those of some θ."""
-        return Tilts(self.kappa[:, chosen], self.log_total[:, chosen])
-
-
-def _tilts(law: RecordLaw, weights: Floats, tilt: float, steepest: float) -> Tilts:
-    s = law.s[0]
-    mean = weights @ s
-    spread = np.sqrt(np.sum(weights * (s - mean[:, None]) ** 2, axis=1))
-    with np.errstate(divide="ignore"):
-        log_weights = np.log(weights)
-    ends = []
-    for side in (-1.0, 1.0):
-        # a mean so far out tilts a record no further: a law with an exponential tail is tilted less than a normal one
-        low, high = np.zeros_like(mean), np.minimum(tilt / spread, steepest)
-        kappa = high
-        for _ in range(_HALVINGS):
-            tilted = np.exp(log_weights + side * kappa[:, None] * s - _log_total(log_weights, side * kappa, s)[:, None])
-            beyond = side * (tilted @ s - mean) > tilt * spread
-            low, high = np.where(beyond, low, kappa), np.where(beyond, kappa, high)
-            if not np.any(beyond) and np.all(low == high):
-                break
-            kappa = 0.5 * (low + high)
-        ends.append(side * high)
-    kappas = np.stack([ends[0], 0.5 * ends[0], 0.5 * ends[1], ends[1]])
-    return Tilts(kappas, np.stack([_log_total(log_weights, kappa, s) for kappa in kappas]))
-
-
-def _log_total(log_weights: Floats, kappa: Floats, s: Floats) -> Floats:
-    """log E e^{κs}, one κ for each row of weights."""
-    return np.asarray(logsumexp(log_weights + kappa[:, None] * s, axis=-1))
 
 
 def _panel_nodes(a: Floats, b: Floats) -> tuple[Floats, Floats]:
