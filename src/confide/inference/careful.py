@@ -11,7 +11,6 @@ difference of the two distribution functions). Below `_SPIKE` that is nothing. E
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -28,7 +27,6 @@ from confide.likelihood.joint import Disjoint, Joint
 from confide.likelihood.law import moments
 from confide.likelihood.moving import moving_law
 from confide.likelihood.normal import log_density
-from confide.likelihood.pool import PoolRoute
 from confide.likelihood.route import Route
 from confide.mechanism.additive import AdditiveLaw
 from confide.model import Model
@@ -43,8 +41,6 @@ Evaluate = Callable[[Route, Model, Floats, Floats], Floats]
 _SPIKE = 3e-4
 #: θ that are given to the approximation together
 _FEWEST = 8
-#: windows in the pool by which a posterior is located
-_FEW_WINDOWS = 2**10
 #: models for which a route has given up once: most never do, and need no look at their spread
 _SPIKY: set[Model] = set()
 
@@ -124,14 +120,11 @@ def has_normal(route: Route, model: Model) -> bool:
 
 
 def roughly(route: Route, model: Model, thetas: Floats, values: Floats) -> Floats:
-    """log p(y | θ) (M, Y) by the normal approximation, or few simulated windows: to find where a posterior lies.
+    """log p(y | θ) (M, Y) by the normal approximation where that can stand in: to find where a posterior lies.
 
     Far from there the published value is in the far tails, where an exact inversion is dear and says the same.
     """
-    if has_normal(route, model):
-        return _normal(model, thetas, values)
-    few = replace(route, size=_FEW_WINDOWS) if isinstance(route, PoolRoute) else route
-    return _plainly(few, model, thetas, values)
+    return _normal(model, thetas, values) if has_normal(route, model) else _plainly(route, model, thetas, values)
 
 
 def _plainly(route: Route, model: Model, thetas: Floats, values: Floats) -> Floats:
@@ -174,8 +167,7 @@ class Careful:
         if not isinstance(self.joint, Disjoint):
             return None
         parts = list(zip(self.joint.models, self.joint.routes, strict=True))
-        serves = any(has_normal(route, model) or isinstance(route, PoolRoute) for model, route in parts)
-        return Rough(self.joint) if serves else None
+        return Rough(self.joint) if any(has_normal(route, model) for model, route in parts) else None
 
     def notes(self, names: Sequence[str], theta: Floats, share: Floats) -> list[str]:
         """What to say, given the posterior's share at each θ of its final grid."""
