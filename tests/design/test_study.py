@@ -1,6 +1,9 @@
 """Studies: errors against a direct computation, coverage, resuming, refusals."""
 
 import json
+import os
+import subprocess
+import sys
 
 import numpy as np
 import numpyro.distributions as dist
@@ -203,3 +206,24 @@ def test_functions_cannot_be_kept_on_disk(tmp_path):
         study(VARIANCE, {"abs": made}, prior=PRIOR, theta=2.0, releases=5, route="normal", path=tmp_path)
     with pytest.raises(InvalidArgument, match="path"):
         study(VARIANCE, {"abs": channel()}, prior=PRIOR, theta=2.0, releases=5, path=__file__)
+
+
+def test_a_cell_has_the_same_name_in_every_process():
+    """Else a study that was killed would begin again, with other draws."""
+    program = (
+        "import confide as cf, numpyro.distributions as dist\n"
+        "from confide.design.cells import describe\n"
+        "from confide.prior import Prior\n"
+        "population = cf.populations.normal_variance()\n"
+        "channel = cf.Channel(cf.Mean('abs(x)', bounds=(-10, 10)), cf.Gaussian(cf.GDP(1.0)), n=100)\n"
+        "prior = Prior.of(population, {'variance': dist.Uniform(0.01, 60.0)})\n"
+        "print(describe(channel, population, prior, {'theta': [2.0]}))"
+    )
+    texts = [
+        subprocess.run(
+            [sys.executable, "-c", program], env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, check=True
+        ).stdout
+        for seed in ("1", "2")
+    ]
+    assert texts[0] == texts[1]
+    assert b" at 0x" not in texts[0]

@@ -7,6 +7,8 @@ its own.
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 import hashlib
 import json
 import os
@@ -16,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from confide.channel import Channel
@@ -26,21 +29,49 @@ from confide.prior import Prior
 from confide.statistic.transform import Function
 
 #: to be changed when the meaning of a cell's numbers changes
-_FORMAT = 1
+_FORMAT = 2
 
 
 def describe(strategy: Channel | Pilot, population: Population, prior: Prior, settings: Mapping[str, Any]) -> str:
     """Everything that a cell's numbers depend on, as a text."""
-    family = getattr(population.family, "__qualname__", None) or repr(population.family)
-    leaves = [np.asarray(leaf).tolist() for leaf in jax.tree.leaves(prior)]
+    # numpyro keeps a distribution's parameters in an order that changes from process to process: draws do not
+    draws = np.asarray(prior.probes)[:8]
+    with jax.enable_x64(True):
+        densities = np.asarray(prior.log_prob(jnp.asarray(draws)))
     content = {
         "format": _FORMAT,
-        "population": [repr(population), family],
-        "prior": [repr(prior), leaves],
+        "population": [repr(population), _spoken(population.family), _fingerprint(population)],
+        "prior": [repr(prior), _rounded(draws), _rounded(densities)],
         "strategy": repr(strategy),
         **settings,
     }
     return json.dumps(content, sort_keys=True)
+
+
+def _spoken(family: Any) -> str:
+    """A family in words that are the same in every process: no addresses in memory."""
+    if dataclasses.is_dataclass(family):
+        fields = [f"{field.name}={_spoken(getattr(family, field.name))}" for field in dataclasses.fields(family)]
+        return f"{type(family).__qualname__}({', '.join(fields)})"
+    if isinstance(family, functools.partial):
+        return f"{_spoken(family.func)}{family.args}{sorted(family.keywords.items())}"
+    name = getattr(family, "__qualname__", None)
+    if name is not None:
+        return f"{family.__module__}.{name}"
+    return type(family).__qualname__ if callable(family) else repr(family)
+
+
+@functools.lru_cache(maxsize=64)
+def _fingerprint(population: Population) -> list[float]:
+    """The density at a few places, which tells families apart that are called alike."""
+    theta = population.constrain(np.linspace(-0.3, 0.4, population.unconstrained_dimension))
+    x = np.arange(6.0) if population.discrete else np.linspace(-2.0, 4.0, 7)
+    return _rounded(np.asarray(population.log_prob(x, theta)))
+
+
+def _rounded(values: np.ndarray) -> list[float]:
+    """Six digits, which machines agree on."""
+    return [float(f"{value:.6g}") for value in values.ravel()]
 
 
 def require_text(strategy: Channel | Pilot) -> None:

@@ -30,6 +30,8 @@ Floats = NDArray[np.float64]
 
 #: points on a line to begin with, and at most: a group that needs more is split
 _POINTS, _MOST_POINTS = 112, 448
+#: points to begin with where a line costs more to prepare than to compute
+_READILY = 224
 _ROUNDS = 40
 #: the widest step, in posterior standard deviations: the trapezoidal rule is then right to 1e-8 for a normal density
 _STEP = 0.7
@@ -134,14 +136,15 @@ class _Problem(NamedTuple):
         self, arrays: tuple[Floats, ...], low: float, high: float, index: NDArray[np.int64], probs: tuple, depth: int
     ) -> list[tuple[NDArray[np.int64], Summaries]]:
         """Narrow the line onto the group's mass; summarise if it resolves all of them, else split."""
+        points = _READILY if self.rough else _POINTS
         if depth == 0 and not self.rough:
             low, high = self._locate(_spread_out(arrays), low, high)
-        free = line.cells(low, high, _POINTS)
+        free = line.cells(low, high, points)
         values = self.log_density(free, arrays)
         top = values.max(axis=0)
         if np.any(values[[0, -1]] > top - NEGLIGIBLE):
             low, high = self._locate(_spread_out(arrays), low, high)
-            free = line.cells(low, high, _POINTS)
+            free = line.cells(low, high, points)
             values = self.log_density(free, arrays)
             top = values.max(axis=0)
         step = free[1] - free[0]

@@ -11,7 +11,7 @@ from scipy.special import logsumexp
 Floats = NDArray[np.float64]
 
 #: steps in which a tilt is found
-_HALVINGS = 10
+_HALVINGS = 7
 
 
 class Tilts(NamedTuple):
@@ -37,8 +37,9 @@ def tilts_of(s: Floats, weights: Floats, tilt: float, steepest: float) -> Tilts:
         low, high = np.zeros_like(mean), np.minimum(tilt / spread, steepest)
         kappa = high
         for _ in range(_HALVINGS):
-            tilted = np.exp(log_weights + side * kappa[:, None] * s - _log_total(log_weights, side * kappa, s)[:, None])
-            beyond = side * (tilted @ s - mean) > tilt * spread
+            exponent = log_weights + side * kappa[:, None] * s
+            tilted = np.exp(exponent - exponent.max(axis=1, keepdims=True))
+            beyond = side * (tilted @ s / tilted.sum(axis=1) - mean) > tilt * spread
             low, high = np.where(beyond, low, kappa), np.where(beyond, kappa, high)
             if not np.any(beyond) and np.all(low == high):
                 break
