@@ -81,9 +81,8 @@ def log_likelihood(
                 raise
             _SPIKY.add(model)
     assert isinstance(law, AdditiveLaw)
-    variance = np.asarray(_variances(model.population, model.channel.statistic, jnp.asarray(filled(thetas))))[
-        : len(thetas)
-    ]
+    variances = _variances(model.population, model.channel.statistic, jnp.asarray(filled(thetas)))
+    variance = np.asarray(variances)[: len(thetas)]
     spike = variance / model.channel.n < _SPIKE**2 * float(law.noise.variance)
     found = np.empty((len(thetas), len(values)))
     if np.any(spike):

@@ -16,7 +16,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from confide.likelihood import inversion
+from confide.likelihood.contour import contour, pulled_in
+from confide.likelihood.inversion import integrate
 from confide.likelihood.law import MovingLaw, law_for, moments
 from confide.likelihood.mills import log_mills
 from confide.likelihood.moving import moving_law
@@ -112,14 +113,12 @@ def _normal_on_lattice(noise: DiscreteLaplace | DiscreteGaussian, residual: jax.
     grid = frequency_grid(transform, still, 1.0)
     log_share = jnp.zeros(())
     if not gaussian:  # tilted to the pole, the normal law has its mean at σ²/b
-        residual, log_share = inversion.pulled_in(
-            transform, residual, still**2 / noise.scale + 10.0 * still + transform.step
-        )
+        residual, log_share = pulled_in(transform, residual, still**2 / noise.scale + 10.0 * still + transform.step)
     tau = jax.lax.stop_gradient(residual / (still**2 + transform.variance))
-    path = inversion.contour(transform, tau, jnp.zeros(()), residual, grid)
+    path = contour(transform, tau, jnp.zeros(()), residual, grid)
     zeta = jax.lax.complex(jnp.broadcast_to(path[0], (_FREQUENCIES,)), grid.step * jnp.arange(_FREQUENCIES))
     log_m = 0.5 * (spread * zeta) ** 2
-    return log_share + inversion.integrate(transform, log_m, jnp.zeros(()), path, residual, grid).density.log_prob
+    return log_share + integrate(transform, log_m, jnp.zeros(()), path, residual, grid).density.log_prob
 
 
 def normal_laplace(residual: jax.Array, spread: jax.Array, scale: jax.Array | float) -> jax.Array:

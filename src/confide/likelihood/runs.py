@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from confide._compile import QUICKLY
 from confide.likelihood import inversion as inv
+from confide.likelihood.contour import Centred, along
 from confide.likelihood.law import MovingLaw, Nodes, nodes_at
 from confide.likelihood.record import RecordLaw
 from confide.likelihood.transforms import GaussianTransform, LaplaceTransform
@@ -52,9 +53,9 @@ def invert_runs(inversion: inv.Inversion, law: Nodes, y: jax.Array) -> inv.Densi
         return jax.vmap(lambda m, d, cosine, sine: run(c, weights, m, d, cosine, sine))(middle, offset, *waves)
 
     def run(
-        c: inv.Centred, weights: jax.Array, y: jax.Array, offset: jax.Array, cosine: jax.Array, sine: jax.Array
+        c: Centred, weights: jax.Array, y: jax.Array, offset: jax.Array, cosine: jax.Array, sine: jax.Array
     ) -> inv.Density:
-        path, log_m = inv.along(transform, c, weights, y, n, grid)
+        path, log_m = along(transform, c, weights, y, n, grid)
         terms, peak = inv.integrand(transform, log_m, path.tau, y, grid)
         residue = inv.log_residue(transform, n * path.at_pole, path.crossed, y + offset)
         tilt = peak - path.tau * offset

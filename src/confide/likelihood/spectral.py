@@ -26,6 +26,7 @@ from confide.errors import AccuracyError
 from confide.likelihood import inversion as inv
 from confide.likelihood import runs
 from confide.likelihood.blocks import blocks, filled
+from confide.likelihood.contour import Grid, centre
 from confide.likelihood.lattice import lattice_spacing
 from confide.likelihood.law import MovingLaw, law_for, moments_at, nodes_at
 from confide.likelihood.moving import moving_law
@@ -131,7 +132,7 @@ class SpectralRoute(Route):
         spread = jnp.sqrt(frozen @ (values - mean) ** 2)
         reference = _reference(model, mean)
         grid = frequency_grid(transform, spread, n)
-        c = inv.centre(s[0] - reference, n, grid, 3 * _FIRST)
+        c = centre(s[0] - reference, n, grid, 3 * _FIRST)
         return inv.invert_one(transform, c, weights, value - reference, n, grid).log_prob
 
     def information(self, model: Model, thetas: Any) -> jax.Array:
@@ -184,7 +185,7 @@ def _reference(model: Model, mean: Any) -> Any:
     return lattice[0] + lattice[1] * xp.round((mean - lattice[0]) / lattice[1])
 
 
-def frequency_grid(transform: NoiseTransform, spread: Any, n: float) -> inv.Grid:
+def frequency_grid(transform: NoiseTransform, spread: Any, n: float) -> Grid:
     """Steps of the frequency for a group of laws, where `spread` is the smallest standard deviation of s."""
     xp: Any = jnp if isinstance(spread, jax.Array) else np  # numbers that are known need no compiled program
     spread = xp.sqrt((spread / math.sqrt(n)) ** 2 + transform.variance)
@@ -193,10 +194,10 @@ def frequency_grid(transform: NoiseTransform, spread: Any, n: float) -> inv.Grid
         step = xp.minimum(step, 2.0 * xp.pi * transform.pole / 70.0)
     h = lattice_period(transform)
     if h == 0.0:
-        return inv.Grid(step, xp.inf)
+        return Grid(step, xp.inf)
     # on a lattice the period 2π/h holds a whole, even number of steps, at least sixteen
     half = xp.maximum(8.0, xp.ceil(xp.pi / h / step))
-    return inv.Grid(xp.pi / h / half, half)
+    return Grid(xp.pi / h / half, half)
 
 
 def plan(model: Model, thetas: Floats) -> tuple[Group, ...]:
@@ -219,7 +220,7 @@ def _plan(model: Model, content: bytes) -> tuple[Group, ...]:
         n = float(model.channel.n)
         grid = frequency_grid(transform, float(spread[index].min()), n)
         reference = float(_reference(model, float(np.median(mean[index]))))
-        grid = inv.Grid(float(grid.step), float(grid.half))
+        grid = Grid(float(grid.step), float(grid.half))
         inversion = inv.Inversion(transform, reference, n, grid, _FIRST)
         groups.append(Group(index, model, thetas[index], law, inversion, float(width[index].min())))
     return tuple(_verified(model, group, thetas, mean, width) for group in groups)
@@ -282,7 +283,7 @@ def _verified(model: Model, group: Group, thetas: Floats, mean: Floats, width: F
 
 def _with_grid(inversion: inv.Inversion, step: Any, half: Any, more: int = 1) -> inv.Inversion:
     transform, reference, n = inversion.transform, inversion.reference, inversion.n
-    return inv.Inversion(transform, reference, n, inv.Grid(step, half), more * inversion.frequencies)
+    return inv.Inversion(transform, reference, n, Grid(step, half), more * inversion.frequencies)
 
 
 def _decayed(group: Group, inversion: inv.Inversion, thetas: Floats, y: Floats) -> tuple[Floats, Floats, inv.Inversion]:
