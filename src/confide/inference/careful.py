@@ -19,7 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from confide._compile import QUICKLY
+from confide._compile import IN_A_HURRY
 from confide.errors import AccuracyError
 from confide.likelihood import ROUTES
 from confide.likelihood.blocks import filled
@@ -55,7 +55,7 @@ def _variances(population: Population, statistic: Statistic, thetas: jax.Array) 
     return jax.lax.map(one, thetas)
 
 
-@partial(jax.jit, static_argnums=(0, 1), compiler_options=QUICKLY)
+@partial(jax.jit, static_argnums=(0, 1), compiler_options=IN_A_HURRY)
 def _by_normal(
     population: Population, statistic: Statistic, law: Any, n: float, thetas: jax.Array, values: jax.Array
 ) -> jax.Array:

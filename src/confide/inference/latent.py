@@ -16,7 +16,7 @@ from confide.inference.diagnostics import diagnose
 from confide.inference.kernel import Averaged, Correlated, Gibbs, Kernel, Marginal, PseudoMarginal
 from confide.inference.problem import Problem
 from confide.inference.proposal import Walk, check_walk
-from confide.inference.run import Trace, run
+from confide.inference.run import Trace, interrupted, run
 from confide.inference.start import states_at, tries
 from confide.inference.target import (
     ConditionalTarget,
@@ -185,7 +185,7 @@ def _whole(name: str, value: Any, least: int, remedy: str) -> int:
 
 
 def _notes(trace: Trace) -> list[str]:
-    notes = [] if trace.complete else ["the run was interrupted: these are the draws that were there"]
+    notes = interrupted(trace.complete)
     empty = float(trace.empty.mean())
     if empty > 0.05:
         notes.append(f"all weights were zero in {100 * empty:.0f}% of the proposals, which were rejected")

@@ -66,6 +66,16 @@ def _work(states: State, steps: int) -> int:
     return steps * sum(int(np.size(leaf)) for leaf in jax.tree.leaves((states.theta, states.latent)))
 
 
+def block_length(warmup: int, draws: int) -> int:
+    """Steps between looks at the clock: one compiled length for all of a run."""
+    return min(1000, max(50, -(-max(draws, warmup) // 20)))
+
+
+def interrupted(complete: bool) -> list[str]:
+    """What to say of a run."""
+    return [] if complete else ["the run was interrupted: these are the draws that were there"]
+
+
 def run(
     kernel: Kernel, target: Target, key: jax.Array, *, chains: int, warmup: int, draws: int, walk: Walk | None
 ) -> Trace:
@@ -75,8 +85,7 @@ def run(
     tuning = adapt.start(np.asarray(free_of(target.prior, states.theta)))
     fixed = jnp.asarray(np.eye(_walk_dimension(target.prior, walk)) * (1.0 if walk is None else walk.sd))
     on = "adapted" if walk is None else walk.on
-    # one compiled length for all of a run
-    length = int(min(1000, max(50, -(-max(draws, warmup) // 20))))
+    length = block_length(warmup, draws)
     advance = _advance_little if _work(states, warmup + draws) < _LITTLE else _advance
     blocks = [True] * -(-warmup // length) + [False] * -(-draws // length)
     kept: list[tuple[np.ndarray, ...]] = []

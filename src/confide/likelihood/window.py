@@ -19,6 +19,7 @@ Ranks below 1 and above n hold ζ = −∞ and +∞, whose values are the ends o
 from __future__ import annotations
 
 import functools
+from collections.abc import Hashable
 from typing import NamedTuple
 
 import jax
@@ -99,7 +100,7 @@ _outward = jax.jit(outward)
 
 
 @functools.lru_cache(maxsize=4)
-def _simulate(n: int, rank: int, cap: int, length: int, seed: bytes, implementation: str) -> Pool:
+def _simulate(n: int, rank: int, cap: int, length: int, seed: bytes, implementation: Hashable) -> Pool:
     with jax.enable_x64(True):
         key = jax.random.wrap_key_data(jnp.asarray(np.frombuffer(seed, dtype=np.uint32)), impl=implementation)
         for_middle, for_above, for_below = jax.random.split(key, 3)
@@ -115,7 +116,7 @@ def simulate_pool(key: jax.Array, n: int, rank: int, cap: int, size: int) -> Poo
     """At least `size` windows, in batches; remembered, so that the same key gives the same windows at no cost."""
     with jax.ensure_compile_time_eval():
         seed = np.asarray(jax.random.key_data(key)).tobytes()
-        return _simulate(n, rank, cap, -(-size // BATCHES), seed, str(jax.random.key_impl(key)))
+        return _simulate(n, rank, cap, -(-size // BATCHES), seed, jax.random.key_impl(key))
 
 
 def window_values(table: Table | StepTable, zeta: jax.Array, low: float, high: float) -> jax.Array:

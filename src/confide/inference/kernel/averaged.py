@@ -62,5 +62,5 @@ class Averaged(Kernel):
         log_weight = jnp.sum(jnp.take_along_axis(weights, index[None], axis=0))
         latent = target.pick(latents, index)
         now, prior = choose(accepted, (theta, log_prior), (state.theta, state.log_prior))
-        empty = jnp.any(jnp.all(there == -jnp.inf, axis=0))
+        empty = jnp.any(sum_there == -jnp.inf)
         return State(now, prior, latent, log_weight), Info(accepted, log_weight, empty)
