@@ -5,18 +5,17 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
-#: for what runs once: half the compile time of the default, and code that is two or three times slower
+#: half the compile time of the default. Loops over random numbers become two or three times slower; inversions and what
+#: runs a few times do not
 IN_A_HURRY: dict[str, bool | int | float | str] = {"xla_backend_optimization_level": 1}
 if jax.__version_info__ < (0, 11):  # later versions know no such option, and refuse it
     IN_A_HURRY["xla_cpu_use_fusion_emitters"] = False
-#: for large programs: passes left out that were measured to gain nothing here and to take a sixth of the compile time
-QUICKLY: dict[str, bool | int | float | str] = {"xla_llvm_disable_expensive_passes": True}
 
 
-def once(value: jax.Array) -> jax.Array:
-    """The same numbers, computed once.
+def by_itself(value: jax.Array) -> jax.Array:
+    """The same numbers, computed by themselves.
 
-    XLA on a CPU puts what it takes for cheap into the loop of each that uses it, a proposed θ with its random bits, say,
-    into a loop over records. A running sum it computes by itself, and that of nothing and a number is the number.
+    XLA on a CPU puts what it takes for cheap into the loop of each that uses it: a proposed θ, random bits and all, into
+    a loop over records. A running sum it computes by itself, and that of nothing and a number is the number.
     """
     return jnp.cumsum(jnp.stack([jnp.zeros_like(value), value]), axis=0)[1]

@@ -39,7 +39,7 @@ def _hash(key: Any, high: Any, low: Any) -> tuple[Any, Any]:
 
 
 def _counted(key: jax.Array, size: int) -> tuple[jax.Array, jax.Array]:
-    """Threefry of 0, 1, 2, …"""
+    """Threefry of the whole numbers from zero on."""
     if size < 2**32:
         low = jax.lax.iota(jnp.uint32, size)
         return _hash(key, jnp.zeros_like(low), low)

@@ -243,7 +243,7 @@ def _log_prob(part: Any, probes: jax.Array) -> jax.Array:
     return jnp.asarray(part.log_prob(probes))
 
 
-@jax.jit
+@partial(jax.jit, compiler_options=IN_A_HURRY)
 def free_of(prior: Prior, theta: jax.Array) -> jax.Array:
     """The free coordinates (…, k) of θ (…, d)."""
     return prior.unconstrain(theta)
@@ -254,7 +254,7 @@ def free_probes(prior: Prior) -> jax.Array:
     return free_of(prior, prior.probes)
 
 
-@jax.jit
+@partial(jax.jit, compiler_options=IN_A_HURRY)
 def at_free(prior: Prior, free: jax.Array) -> tuple[jax.Array, jax.Array]:
     """θ (…, d), and the prior's log density of the free coordinates (…, k) that it comes from."""
     return prior.constrain(free), prior.log_prob_free(free)

@@ -19,7 +19,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from confide._compile import QUICKLY
+from confide._compile import IN_A_HURRY
 from confide.likelihood.contour import Centred, Grid, along, centre, near
 from confide.likelihood.law import Nodes
 from confide.likelihood.transforms import NoiseTransform
@@ -159,7 +159,7 @@ class Inversion(eqx.Module):
         return centre(s - self.reference, self.n, self.grid, self.frequencies)
 
 
-@functools.partial(jax.jit, compiler_options=QUICKLY)
+@functools.partial(jax.jit, compiler_options=IN_A_HURRY)
 def invert(inversion: Inversion, law: Nodes, y: jax.Array) -> Density:
     """log p(y | θ) for B laws and their values y (B, Y). Nothing here knows the population.
 

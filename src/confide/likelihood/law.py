@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 
+from confide._compile import IN_A_HURRY
 from confide.likelihood.moving import moving_law
 from confide.likelihood.record import RecordLaw, record_law, room_for
 from confide.population import Population
@@ -42,7 +44,7 @@ def moments(s: jax.Array, weights: jax.Array) -> tuple[jax.Array, jax.Array]:
     return mean, (centred * weights) @ centred.T
 
 
-@jax.jit
+@partial(jax.jit, compiler_options=IN_A_HURRY)
 def moments_at(law: RecordLaw | MovingLaw, thetas: jax.Array) -> tuple[jax.Array, jax.Array]:
     """μ_s and Σ_s at many θ."""
     return jax.vmap(lambda theta: moments(*law.at(theta)))(thetas)
@@ -70,7 +72,7 @@ def _padded(array: jax.Array, fill: str) -> jax.Array:
     return jnp.pad(array, widths, mode="edge") if fill == "edge" else jnp.pad(array, widths)
 
 
-@jax.jit
+@partial(jax.jit, compiler_options=IN_A_HURRY)
 def nodes_at(law: RecordLaw | MovingLaw, thetas: jax.Array) -> Nodes:
     """The laws of a scalar s at θ of shape (B, d)."""
     s, weights = jax.vmap(law.at)(thetas)

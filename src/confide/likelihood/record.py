@@ -25,6 +25,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
+from confide._compile import IN_A_HURRY
 from confide.errors import AccuracyError
 from confide.likelihood.blocks import filled
 from confide.likelihood.tilts import Tilts, tilts_of
@@ -175,7 +176,7 @@ def _edges(population: Population, statistic: Statistic, thetas: Floats) -> tupl
     return np.asarray([start, *inner, stop]), start, stop
 
 
-@functools.partial(jax.jit, static_argnums=0)
+@functools.partial(jax.jit, static_argnums=0, compiler_options=IN_A_HURRY)
 def _densities(population: Population, x: jax.Array, thetas: jax.Array) -> jax.Array:
     return jax.vmap(lambda theta: jnp.exp(jax.vmap(lambda p: density.log_prob(population, p, theta))(x)))(thetas)
 
@@ -221,7 +222,7 @@ def _refine(
     )
 
 
-@jax.jit
+@functools.partial(jax.jit, compiler_options=IN_A_HURRY)
 def weights_at(law: RecordLaw, thetas: jax.Array) -> jax.Array:
     """w_j(θ) for many θ, shape (M, nodes)."""
     return jax.vmap(law.weights)(thetas)

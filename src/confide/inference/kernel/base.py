@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 from jax.scipy.special import logsumexp
 
-from confide._compile import once
+from confide._compile import by_itself
 from confide.inference.proposal import Proposal
 from confide.inference.target.base import Latent, Target
 
@@ -53,8 +53,11 @@ class Kernel(eqx.Module):
 
 
 def accept(uniform: jax.Array, log_ratio: jax.Array) -> jax.Array:
-    """True with probability min(1, ratio). A ratio that is not a number (zero against zero) is a rejection."""
-    return once(log_ratio - jnp.log(uniform)) > 0
+    """True with probability min(1, ratio). A ratio that is not a number (zero against zero) is a rejection.
+
+    Decided by itself: all records or ranks of a latent ask for the decision.
+    """
+    return by_itself(log_ratio - jnp.log(uniform)) > 0
 
 
 def shares_of(log_weights: jax.Array) -> tuple[jax.Array, jax.Array]:

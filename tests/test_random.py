@@ -1,0 +1,76 @@
+"""Random numbers: JAX's own, bit for bit, whichever way they are made."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from confide._random import as_key
+from confide.errors import InvalidArgument
+
+SEEDS = [0, 1, 2**31 - 1, -5, 2**40 + 3]
+
+
+def data(key):
+    return np.asarray(jax.random.key_data(key))
+
+
+@pytest.fixture(autouse=True)
+def double():
+    with jax.enable_x64(True):
+        yield
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_seeds_are_jax_keys(seed):
+    np.testing.assert_array_equal(data(as_key(seed)), data(jax.random.key(seed)))
+
+
+@pytest.mark.parametrize("seed", [2**63, -(2**63) - 1, 10**30])
+def test_a_seed_beyond_64_bits_is_refused(seed):
+    with pytest.raises(InvalidArgument, match="64 bits"):
+        as_key(seed)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("shape", [(2,), (3, 2), (5000,)])  # by NumPy, and by a program of their own
+def test_splits_and_folds_are_those_of_jax(seed, compiled, shape):
+    def keys(key):
+        return jax.random.key_data(jax.random.split(key, shape)), jax.random.key_data(jax.random.fold_in(key, 77))
+
+    ours, theirs = as_key(seed), jax.random.key(seed)
+    for found, wanted in zip((jax.jit(keys) if compiled else keys)(ours), keys(theirs), strict=True):
+        np.testing.assert_array_equal(found, wanted)
+
+
+DRAWS = {
+    "uniform": lambda key: jax.random.uniform(key, (5, 3)),
+    "single": lambda key: jax.random.uniform(key, (5, 3), dtype=jnp.float32),
+    "normal": lambda key: jax.random.normal(key, (7,)),
+    "exponential": lambda key: jax.random.exponential(key, (7,)),
+    "gamma": lambda key: jax.random.gamma(key, 2.0, (50,)),
+    "permutation": lambda key: jax.random.permutation(key, 20),
+    "bytes": lambda key: jax.random.bits(key, (9,), jnp.uint8),
+    "words": lambda key: jax.random.bits(key, (9,), jnp.uint16),
+    "long": lambda key: jax.random.bits(key, (9,), jnp.uint64),
+    "none": lambda key: jax.random.uniform(key, (0,)),
+    "by_key": lambda key: jax.vmap(lambda each: jax.random.normal(each, (3,)))(jax.random.split(key, 4)),
+    "folded": lambda key: jax.vmap(lambda i: jax.random.normal(jax.random.fold_in(key, i)))(jnp.arange(5)),
+}
+
+
+@pytest.mark.parametrize("name", DRAWS)
+def test_numbers_are_those_of_jax(name):
+    for draw in (DRAWS[name], jax.jit(DRAWS[name])):
+        np.testing.assert_array_equal(draw(as_key(12)), DRAWS[name](jax.random.key(12)))
+
+
+def test_other_generators_stay_what_they_are():
+    key = jax.random.key(3, impl="rbg")
+    assert as_key(key) is key
+    threefry = jax.random.key(3)
+    np.testing.assert_array_equal(data(as_key(threefry)), data(threefry))
+    np.testing.assert_array_equal(data(as_key(jax.random.PRNGKey(3))), data(threefry))
