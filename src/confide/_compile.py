@@ -15,7 +15,7 @@ if jax.__version_info__ < (0, 11):  # later versions know no such option, and re
 def by_itself(value: jax.Array) -> jax.Array:
     """The same numbers, computed by themselves.
 
-    XLA on a CPU puts what it takes for cheap into the loop of each that uses it: a proposed θ, random bits and all, into
-    a loop over records. A running sum it computes by itself, and that of nothing and a number is the number.
+    XLA on a CPU puts what it takes for cheap into the loop of each that uses it: a proposed θ, random bits and all,
+    into a loop over records. A running sum it computes by itself, and that of nothing and a number is the number.
     """
     return jnp.cumsum(jnp.stack([jnp.zeros_like(value), value]), axis=0)[1]
