@@ -87,7 +87,7 @@ def _split(key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
     return _by_numpy(key, np.arange(size, dtype=np.uint32), shape)
 
 
-def _fold_in(key: jax.Array, data: jax.Array) -> jax.Array:
+def _fold_in(key: jax.Array, data: Any) -> jax.Array:
     if isinstance(key, jax.core.Tracer) or isinstance(data, jax.core.Tracer):
         return _folded(key, data)
     return _by_numpy(key, np.asarray(data).astype(np.uint32)[None], ())

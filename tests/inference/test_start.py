@@ -10,7 +10,8 @@ from scipy import stats
 
 import confide as cf
 from confide.inference import line, start
-from confide.inference.kernel import Averaged
+from confide.inference.kernel import Averaged, Kernel
+from confide.inference.target import EachTarget
 from confide.inference.target.window import WindowTarget
 from confide.prior import Prior
 
@@ -97,3 +98,35 @@ def test_a_line_goes_on_as_it_ends():
     low, high = line.missing(relative, 30.0)
     assert 0.5 <= low <= 0.65
     assert high == 0.0
+
+
+@pytest.fixture(scope="module")
+def locally():
+    """A noisy value for each of 3,000 records of variance 2."""
+    population = cf.populations.normal_variance()
+    channel = cf.Channel(cf.Each("abs(x)", bounds=(-10, 10)), cf.Laplace(cf.PureDP(5.0)), n=3000)
+    model = cf.Model(population, channel)
+    values = np.asarray(model.simulate(0, 2.0))
+    with jax.enable_x64(True):
+        prior = Prior.of(population, {"variance": dist.Uniform(0.01, 60.0)})
+        return EachTarget(prior, model, jnp.asarray(values))
+
+
+def test_starts_of_many_records_are_near_the_mass(locally):
+    # the posterior's sd is 0.15, and an estimate from 16 latents of each record is a little off
+    assert np.all(np.abs(thetas(locally) - 2.0) < 1.0)
+
+
+def test_planted_starts_by_the_weight_of_the_chosen_latents(locally, monkeypatch):
+    """Of 16 latents one fits well where θ is large: how few do is forgotten."""
+    monkeypatch.setattr(Averaged, "start", Kernel.start)
+    jax.clear_caches()
+    try:
+        assert np.any(np.abs(thetas(locally) - 2.0) > 1.0)
+    finally:
+        jax.clear_caches()
+
+
+def test_a_start_that_no_latent_allows_is_kept_as_it_was_found():
+    usable = np.array([True, False, False, True, False, True, False])
+    np.testing.assert_array_equal(start._first_usable(usable, 3), [0, -1, 5])

@@ -1,9 +1,10 @@
 """Where chains start: near the mass of the posterior, and apart.
 
 A chain that starts far out stays there: the walk is adapted to where the others are, and is too short to come back.
-So θ are drawn from the prior and weighed; while few of them carry weight, the heaviest have offspring around them,
-which are weighed in turn. The starts are chosen among the last generation by a power of their weight, which leaves
-them wider spread than the posterior. A start need not be a sample, so that the host's generator serves.
+So θ are drawn from the prior and weighed, by an estimate of p(y | θ) from a few latents; while few of them carry
+weight, the heaviest have offspring around them, which are weighed in turn. The starts are chosen among the last
+generation by a power of their weight, which leaves them wider spread than the posterior. A start need not be a sample,
+so that the host's generator serves.
 """
 
 from __future__ import annotations
@@ -17,44 +18,50 @@ from numpy.typing import NDArray
 
 from confide._compile import IN_A_HURRY
 from confide.errors import InvalidArgument
-from confide.inference.kernel.base import Kernel, State
+from confide.inference.kernel.base import STARTS, Kernel, State
 from confide.inference.target.base import Target
 from confide.prior import at_free, free_probes
 
 Floats = NDArray[np.float64]
 
-#: θ weighed in a generation, if there are not more chains
-_TRIES = 256
+#: θ weighed in a generation, if there are not more chains: fewer where latents are long; and numbers drawn for them
+_TRIES, _FEWEST_TRIES, _NUMBERS = 256, 32, 2**22
 _GENERATIONS = 24
 #: log density below the largest at which a θ still carries weight; the share of a generation that must
 _CARRIES = 8.0
 _ENOUGH = 0.25
-_FEWEST_PARENTS = 16
+#: the share of a generation that has offspring at least
+_PARENTS = 1 / 16
+_FEWEST_PARENTS = 8
 #: the power of the weight by which starts are chosen
 _FLATTENED = 0.25
 
 
-def tries(chains: int) -> int:
+def tries(target: Target, chains: int) -> int:
     """How many θ are weighed together for so many chains."""
-    return max(_TRIES, chains)
+    noise = jax.eval_shape(lambda: target.noise(jax.random.key(0), STARTS))
+    numbers = sum(int(np.prod(leaf.shape)) for leaf in jax.tree.leaves(noise))
+    return max(chains, min(_TRIES, max(_FEWEST_TRIES, _NUMBERS // max(numbers, 1))))
 
 
 @partial(jax.jit, compiler_options=IN_A_HURRY)
-def states_at(kernel: Kernel, target: Target, key: jax.Array, thetas: jax.Array) -> State:
-    """A state at each of several θ, one after the other."""
-    indices = jnp.arange(thetas.shape[0])
-    return jax.lax.map(lambda pair: kernel.init(jax.random.fold_in(key, pair[0]), target, pair[1]), (indices, thetas))
+def states_at(kernel: Kernel, target: Target, key: jax.Array, thetas: jax.Array, apart: int) -> tuple[State, jax.Array]:
+    """A state and log p̂(y | θ) at each of several θ, one after the other; with `apart` 0 by the same random numbers."""
+    indices = apart * jnp.arange(thetas.shape[0])
+    return jax.lax.map(lambda pair: kernel.start(jax.random.fold_in(key, pair[0]), target, pair[1]), (indices, thetas))
 
 
 def starts(kernel: Kernel, target: Target, key: jax.Array, chains: int) -> State:
     """States of positive density, or an error that says there is none."""
     generator = np.random.default_rng(np.asarray(jax.random.key_data(key)))
-    probes, count = np.asarray(free_probes(target.prior)), tries(chains)
+    probes, count = np.asarray(free_probes(target.prior)), tries(target, chains)
+    fewest = max(_FEWEST_PARENTS, int(_PARENTS * count))
     free = probes[generator.integers(len(probes), size=count)]
     for generation in range(_GENERATIONS):
         theta, log_prior = at_free(target.prior, jnp.asarray(free))
-        states = states_at(kernel, target, jax.random.fold_in(key, generation), theta)
-        density = np.asarray(states.log_weight) + np.asarray(log_prior)
+        # the same random numbers for all: of many records, an estimate differs by more than θ that are near each other
+        states, estimate = states_at(kernel, target, jax.random.fold_in(key, generation), theta, 0)
+        density = np.asarray(estimate) + np.asarray(log_prior)
         usable = np.flatnonzero(density > -np.inf)  # not NaN either
         if not usable.size:
             raise InvalidArgument(
@@ -67,9 +74,21 @@ def starts(kernel: Kernel, target: Target, key: jax.Array, chains: int) -> State
         if carries.size >= _ENOUGH * count:
             break
         heaviest = usable[np.argsort(-density[usable])]
-        free = _offspring(generator, free[heaviest[: max(_FEWEST_PARENTS, carries.size)]], count)
-    chosen = _choose(generator, density[carries], chains)
-    return jax.tree.map(lambda leaf: np.asarray(leaf)[carries[chosen]], states)
+        free = _offspring(generator, free[heaviest[: max(fewest, carries.size)]], count)
+    chosen = carries[_choose(generator, density[carries], chains)]
+    # with latents of their own: several for each start, of which one must be possible
+    own, _ = states_at(kernel, target, jax.random.fold_in(key, _GENERATIONS), theta[np.resize(chosen, count)], 1)
+    first = _first_usable(np.asarray(own.log_weight) > -np.inf, chains)
+    kept = [jax.tree.map(np.asarray, each) for each in (own, states)]
+    return jax.tree.map(
+        lambda new, old: np.where(np.reshape(first >= 0, (-1,) + (1,) * (new.ndim - 1)), new[first], old[chosen]), *kept
+    )
+
+
+def _first_usable(usable: NDArray[np.bool_], chains: int) -> NDArray[np.intp]:
+    """For each chain the first of its candidates j, j + chains, … that is usable; −1 where none is."""
+    found = usable[: usable.size // chains * chains].reshape(-1, chains)
+    return np.where(found.any(axis=0), found.argmax(axis=0) * chains + np.arange(chains), -1)
 
 
 def _offspring(generator: np.random.Generator, parents: Floats, count: int) -> Floats:

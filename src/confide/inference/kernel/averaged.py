@@ -21,6 +21,7 @@ from confide.inference.kernel.base import (
     choose,
     index_by_share,
     join,
+    latent_start,
     shares_of,
     weights_at,
     with_latent,
@@ -42,6 +43,10 @@ class Averaged(Kernel):
     def init(self, key: jax.Array, target: Target, theta: jax.Array, latent: Any = None) -> State:
         """A latent at θ."""
         return with_latent(key, target, theta, latent)
+
+    def start(self, key: jax.Array, target: Target, theta: jax.Array) -> tuple[State, jax.Array]:
+        """A latent that fits the value."""
+        return latent_start(key, target, theta)
 
     def step(self, key: jax.Array, target: Target, proposal: Proposal, state: State) -> tuple[State, Info]:
         """Propose θ', average the ratio over copies, accept, choose a copy by its weight at where the chain now is."""

@@ -47,6 +47,11 @@ class Kernel(eqx.Module):
     def init(self, key: jax.Array, target: Target, theta: jax.Array, latent: Any = None) -> State:
         """A state at θ; with `latent` given (an exact draw), one that starts from it."""
 
+    def start(self, key: jax.Array, target: Target, theta: jax.Array) -> tuple[State, jax.Array]:
+        """A state at θ, and log p(y | θ) or an estimate of it, by which starts are compared."""
+        state = self.init(key, target, theta)
+        return state, state.log_weight
+
     @abstractmethod
     def step(self, key: jax.Array, target: Target, proposal: Proposal, state: State) -> tuple[State, Info]:
         """One iteration."""
@@ -97,25 +102,27 @@ def join(first: Latent, rest: Latent) -> Latent:
 
 
 #: copies among which a chain's first latent is chosen
-_STARTS = 16
+STARTS = 16
 
 
-def start_latent(key: jax.Array, target: Target, theta: jax.Array) -> tuple[Latent, jax.Array]:
-    """A latent that the value is not too surprising for: one of several, chosen by weight, and its log weight."""
+def latent_start(key: jax.Array, target: Target, theta: jax.Array) -> tuple[State, jax.Array]:
+    """A state whose latent is one of several, chosen by weight; and the log of their mean, an estimate of p(y | θ).
+
+    The weight of the one that was chosen says nothing of how rare such a latent is.
+    """
     for_draws, for_index = jax.random.split(key)
-    latents = target.place(target.noise(for_draws, _STARTS), theta)
+    latents = target.place(target.noise(for_draws, STARTS), theta)
     weights = target.log_weight(theta, latents, theta, theta)
     index = index_by_share(jax.random.uniform(for_index, weights.shape[1:]), shares_of(weights)[0])
-    return target.pick(latents, index), jnp.sum(jnp.take_along_axis(weights, index[None], axis=0))
+    weight = jnp.sum(jnp.take_along_axis(weights, index[None], axis=0))
+    return State(theta, target.prior.log_prob(theta), target.pick(latents, index), weight), log_mean(weights)
 
 
 def with_latent(key: jax.Array, target: Target, theta: jax.Array, latent: Latent) -> State:
     """A state that carries a latent: the one given, or one that fits the value."""
     if latent is None:
-        latent, weight = start_latent(key, target, theta)
-    else:
-        weight = target.log_density(theta, latent)
-    return State(theta, target.prior.log_prob(theta), latent, weight)
+        return latent_start(key, target, theta)[0]
+    return State(theta, target.prior.log_prob(theta), latent, target.log_density(theta, latent))
 
 
 def weights_at(

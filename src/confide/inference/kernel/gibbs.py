@@ -7,7 +7,17 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from confide.inference.kernel.base import Info, Kernel, State, accept, choose, join, weights_at, with_latent
+from confide.inference.kernel.base import (
+    Info,
+    Kernel,
+    State,
+    accept,
+    choose,
+    join,
+    latent_start,
+    weights_at,
+    with_latent,
+)
 from confide.inference.proposal import Proposal
 from confide.inference.target.base import Target
 
@@ -18,6 +28,10 @@ class Gibbs(Kernel):
     def init(self, key: jax.Array, target: Target, theta: jax.Array, latent: Any = None) -> State:
         """A latent at θ."""
         return with_latent(key, target, theta, latent)
+
+    def start(self, key: jax.Array, target: Target, theta: jax.Array) -> tuple[State, jax.Array]:
+        """A latent that fits the value."""
+        return latent_start(key, target, theta)
 
     def step(self, key: jax.Array, target: Target, proposal: Proposal, state: State) -> tuple[State, Info]:
         """The latent's blocks one by one, then θ."""

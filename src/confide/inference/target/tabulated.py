@@ -77,9 +77,9 @@ class TabulatedTarget(Target):
     @classmethod
     def _along(cls, prior: Prior, polynomial: Chebyshev) -> TabulatedTarget:
         """A spline with as many knots as follow a polynomial, which a chain could not compute as fast."""
-        knots = _KNOTS
+        knots, (low, high) = _KNOTS, polynomial.domain
         while True:
-            free = np.linspace(*polynomial.domain, 2 * knots - 1)
+            free = np.linspace(low, high, 2 * knots - 1)
             found = polynomial(free)
             off = np.max(np.abs(CubicSpline(free[::2], found[::2])(free) - found))
             if knots >= _MOST or off < _TOLERANCE * max(1.0, float(np.ptp(found))):
