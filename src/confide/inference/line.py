@@ -28,6 +28,8 @@ NEGLIGIBLE = 30.0
 POINTS = 126
 _MOST_POINTS = 2**14
 _ROUNDS = 60
+#: the share of a line that the mass must fill for its points to be as close as they are to be
+_FILLED = 2 / 3
 #: by how many cells the line exceeds where the mass was seen
 _MARGIN = 2
 #: how much further down an approximate density is followed
@@ -61,10 +63,26 @@ def cells(low: float, high: float, points: int) -> Floats:
     return np.asarray(np.linspace(low, high, points))
 
 
+class Found(NamedTuple):
+    """The ends of where a density is not negligible, and what was computed last on the way there."""
+
+    low: float
+    high: float
+    grid: Floats
+    values: Floats
+    #: the cells of the grid that are not negligible
+    cells: int
+
+
 def locate(
     log_density: LogDensity, low: float, high: float, points: int, negligible: float = NEGLIGIBLE
 ) -> tuple[float, float]:
     """The ends of where a density is not negligible."""
+    return search(log_density, low, high, points, negligible)[:2]
+
+
+def search(log_density: LogDensity, low: float, high: float, points: int, negligible: float) -> Found:
+    """Widen the line while its ends are not negligible, narrow it until the mass fills a third."""
     for _ in range(_ROUNDS):
         grid = cells(low, high, points + 1)
         values = clean(log_density(grid))
@@ -81,7 +99,7 @@ def locate(
         step = width / (grid.size - 1)
         low, high = grid[first] - _MARGIN * step, grid[last] + _MARGIN * step
         if last - first > points // 3:
-            return low, high
+            return Found(low, high, grid, values, last - first)
     raise AccuracyError(
         "the posterior could not be located: its mass does not fall off, or is too narrow; "
         "check that the prior is proper, or use method='mhaar'"
@@ -140,18 +158,22 @@ class Care(NamedTuple):
 def integrate(log_density: LogDensity, low: float, high: float, care: Care) -> Line:
     """A density on as many points as its first two moments need, checked against half of them."""
     points, tolerance, negligible = care
-    low, high = locate(log_density, low, high, points, negligible)
+    low, high, *last, filled = search(log_density, low, high, points, negligible)
     coarse: tuple[float, float] | None = None
+    # what was computed in order to find the mass may be all that is needed
+    known = tuple(last) if filled > _FILLED * points else None
     while points <= _MOST_POINTS:
-        grid = cells(low, high, points + 1)
-        values = clean(log_density(grid))
+        grid = cells(low, high, points + 1) if known is None else known[0]
+        values = clean(log_density(grid)) if known is None else known[1]
         weight = np.exp(values - np.max(values))
         density = weight / (np.sum(weight) * (grid[1] - grid[0]))
         mean, spread = _moments(grid, weight)
         half = coarse if coarse is not None else _moments(grid[::2], weight[::2])
         if abs(mean - half[0]) < tolerance * spread and abs(spread - half[1]) < tolerance * spread:
             return Line(grid, density)
-        coarse, points = (mean, spread), points * 2
+        if known is None:
+            coarse, points = (mean, spread), points * 2
+        known = None
     raise AccuracyError(
         f"{_MOST_POINTS} points do not resolve the posterior to {tolerance:g}; use method='nuts' or method='mh'"
     )

@@ -95,8 +95,8 @@ class RecordsRoute(Route):
             if values.size >= BINNED_FROM and _can_bin(one):
                 values = self.tabulate(model, values, thetas)
         blocks = np.split(thetas, range(_MOST_THETAS, len(thetas), _MOST_THETAS))
-        found = jnp.concatenate([jnp.asarray(_log_likelihood(one, block, values)) for block in blocks])
-        return found if isinstance(values, Binned) else require_finite(model, thetas, values, found)
+        found = np.concatenate([_log_likelihood(one, block, values) for block in blocks])
+        return jnp.asarray(found) if isinstance(values, Binned) else require_finite(model, thetas, values, found)
 
     def tabulate(self, model: Model, values: Any, thetas: Any) -> Binned:
         """The values (n,) or (Y, n) binned, so that the log-likelihood costs the same for every n.

@@ -142,9 +142,12 @@ class Still:
 
     def _kernel(self, y: Floats, s: Floats) -> Floats:
         """g(y − s) over its value at the end of the range nearest to y, so that nothing underflows beyond the range."""
-        nearest, gap = self._beyond(y), np.abs(y - s)
+        nearest, gap = self._beyond(y), np.asarray(y - s)
+        np.abs(gap, out=gap)  # the matrix is large, and every copy of it takes as long as the arithmetic
         if is_laplace(self.noise):
-            return np.asarray(np.exp((nearest - gap) / self.noise.scale))
+            np.subtract(nearest, gap, out=gap)
+            np.divide(gap, self.noise.scale, out=gap)
+            return np.exp(gap, out=gap)
         return np.asarray(np.exp(0.5 * (nearest - gap) * (nearest + gap) / self.noise.scale**2))
 
     def _matrix(self, y: Floats) -> tuple[Floats, Floats]:
