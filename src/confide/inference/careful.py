@@ -86,14 +86,15 @@ def log_likelihood(
     spike = variance / model.channel.n < _SPIKE**2 * float(law.noise.variance)
     found = np.empty((len(thetas), len(values)))
     if np.any(spike):
-        found[spike] = _normal(model, thetas[spike], values)
+        found[spike] = by_normal(model, thetas[spike], values)
     gave_up = np.zeros(len(thetas), dtype=bool)
     if not np.all(spike):
         found[~spike], gave_up[~spike] = _or_normal(route, model, thetas[~spike], values, evaluate)
     return found, gave_up
 
 
-def _normal(model: Model, thetas: Floats, values: Floats) -> Floats:
+def by_normal(model: Model, thetas: Floats, values: Floats) -> Floats:
+    """log p(y | θ) (M, Y) of the normal approximation, with nodes that serve any spread."""
     channel = model.channel
     known = channel.law, float(channel.n), jnp.asarray(filled(thetas)), jnp.asarray(values)
     return np.asarray(_by_normal(model.population, channel.statistic, *known))[: len(thetas)]
@@ -107,7 +108,7 @@ def _or_normal(
         return np.asarray(evaluate(route, model, thetas, values)), np.zeros(len(thetas), dtype=bool)
     except AccuracyError:
         if len(thetas) <= _FEWEST:
-            return _normal(model, thetas, values), np.ones(len(thetas), dtype=bool)
+            return by_normal(model, thetas, values), np.ones(len(thetas), dtype=bool)
         half = len(thetas) // 2
         parts = [_or_normal(route, model, part, values, evaluate) for part in (thetas[:half], thetas[half:])]
         return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
@@ -123,7 +124,7 @@ def roughly(route: Route, model: Model, thetas: Floats, values: Floats) -> Float
 
     Far from there the published value is in the far tails, where an exact inversion is dear and says the same.
     """
-    return _normal(model, thetas, values) if has_normal(route, model) else _plainly(route, model, thetas, values)
+    return by_normal(model, thetas, values) if has_normal(route, model) else _plainly(route, model, thetas, values)
 
 
 def _plainly(route: Route, model: Model, thetas: Floats, values: Floats) -> Floats:

@@ -27,6 +27,7 @@ from confide.inference.target import (
     StatisticTarget,
     Target,
 )
+from confide.inference.target.normal_table import normal_table
 from confide.inference.target.statistic import has_conditional
 from confide.inference.target.tabulated import TabulatedTarget, is_costly
 from confide.inference.target.window import WindowTarget, why_no_window
@@ -152,7 +153,9 @@ def _one(problem: Problem, model: Model, value: jax.Array, options: Options) -> 
         if options.conditional and not has_conditional(model):
             raise IncompatibleError("p(u | y, theta) is known for a scalar mean with Laplace or Gaussian noise only")
         chosen = ConditionalTarget if options.conditional else StatisticTarget
-        return chosen(problem.prior, model, value, options.centre), "u"
+        # of several releases each would say no more than where its own posterior lies
+        table = normal_table(model, value, problem.prior) if len(problem.models) == 1 else None
+        return chosen(problem.prior, model, value, options.centre, table), "u"
     if isinstance(channel.statistic, Each):
         if options.subset is not None:
             raise InvalidArgument("subset", options.subset, "is of no use with one value per record", "leave it out")

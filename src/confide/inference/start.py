@@ -58,10 +58,10 @@ def starts(kernel: Kernel, target: Target, key: jax.Array, chains: int) -> State
     fewest = max(_FEWEST_PARENTS, int(_PARENTS * count))
     free = probes[generator.integers(len(probes), size=count)]
     for generation in range(_GENERATIONS):
-        theta, log_prior = at_free(target.prior, jnp.asarray(free))
+        theta, log_prior = (np.asarray(part) for part in at_free(target.prior, jnp.asarray(free)))
         # the same random numbers for all: of many records, an estimate differs by more than θ that are near each other
         states, estimate = states_at(kernel, target, jax.random.fold_in(key, generation), theta, 0)
-        density = np.asarray(estimate) + np.asarray(log_prior)
+        density = np.asarray(estimate) + log_prior
         usable = np.flatnonzero(density > -np.inf)  # not NaN either
         if not usable.size:
             raise InvalidArgument(

@@ -88,8 +88,13 @@ def log_density(law: Any, value: jax.Array, mean: jax.Array, covariance: jax.Arr
 
 def log_normal(residual: jax.Array, covariance: jax.Array) -> jax.Array:
     """log density of N(0, covariance) at a residual (k,)."""
-    root = jnp.linalg.cholesky(covariance)
-    z = jax.scipy.linalg.solve_triangular(root, residual, lower=True)
+    return log_normal_by_root(residual, jnp.linalg.cholesky(covariance))
+
+
+def log_normal_by_root(residual: jax.Array, root: jax.Array) -> jax.Array:
+    """The same, given the Cholesky root of the covariance."""
+    single = residual.size == 1
+    z = residual / root[0] if single else jax.scipy.linalg.solve_triangular(root, residual, lower=True)
     return -0.5 * z @ z - jnp.sum(jnp.log(jnp.diag(root))) - 0.5 * residual.size * math.log(2 * math.pi)
 
 

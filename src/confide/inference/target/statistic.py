@@ -8,17 +8,25 @@ from __future__ import annotations
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.scipy.stats import norm
 
 from confide.inference.target.base import Latent, Target, gaussian_move
+from confide.inference.target.table import Table
 from confide.likelihood.law import moments
 from confide.likelihood.mills import log_mills
 from confide.likelihood.moving import moving_law
-from confide.likelihood.normal import convolved, log_normal
+from confide.likelihood.normal import convolved, log_normal_by_root
 from confide.mechanism.additive import AdditiveLaw
 from confide.mechanism.noise import GaussianNoise, LaplaceNoise, Noise
 from confide.model import Model
 from confide.prior import Prior
+
+
+def normal_moments(model: Model, theta: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """μ_s(θ) (k,) and the root of Σ_s(θ)/n (k, k), by quadrature."""
+    mean, covariance = moments(*moving_law(model.population, model.channel.statistic, theta))
+    return mean, jnp.linalg.cholesky(covariance / model.channel.n)
 
 
 class StatisticTarget(Target):
@@ -28,12 +36,22 @@ class StatisticTarget(Target):
     model: Model = eqx.field(static=True)
     value: jax.Array
     centre: str = eqx.field(static=True, default="midpoint")
+    #: of μ_s and the entries of the root of Σ_s/n, where there is one parameter; beyond it there is no mass
+    table: Table | None = None
 
     def normal(self, theta: jax.Array) -> tuple[jax.Array, jax.Array]:
         """μ_s(θ) (k,) and the root of Σ_s(θ)/n (k, k)."""
-        channel = self.model.channel
-        mean, covariance = moments(*moving_law(self.model.population, channel.statistic, theta))
-        return mean, jnp.linalg.cholesky(covariance / channel.n)
+        if self.table is None:
+            return normal_moments(self.model, theta)
+        k = self.model.channel.statistic.dimension
+        entries, _ = self.table.at(self.prior.unconstrain(theta)[0])
+        return entries[:k], jnp.zeros((k, k)).at[np.tril_indices(k)].set(entries[k:])
+
+    def within(self, theta: jax.Array, log_weight: jax.Array) -> jax.Array:
+        """A log weight, where θ is not beyond the table."""
+        if self.table is None:
+            return log_weight
+        return jnp.where(self.table.at(self.prior.unconstrain(theta)[0])[1], log_weight, -jnp.inf)
 
     def reference(self, theta: jax.Array, other: jax.Array) -> jax.Array:
         """The symmetric centre of a pair."""
@@ -47,7 +65,7 @@ class StatisticTarget(Target):
     def log_weight(self, theta: jax.Array, latents: Latent, first: jax.Array, second: jax.Array) -> jax.Array:
         """log f(u | θ) g(y | u) / f(u | θ̄)."""
         log_f = self._log_normal(latents, theta) - self._log_normal(latents, self.reference(first, second))
-        return (log_f + self._log_noise(latents))[:, None]
+        return self.within(theta, log_f + self._log_noise(latents))[:, None]
 
     def _log_noise(self, latents: jax.Array) -> jax.Array:
         u = latents if self.model.channel.statistic.dimension > 1 else latents[:, 0]
@@ -55,7 +73,7 @@ class StatisticTarget(Target):
 
     def _log_normal(self, u: jax.Array, theta: jax.Array) -> jax.Array:
         mean, root = self.normal(theta)
-        return jax.vmap(lambda each: log_normal(each - mean, root @ root.T))(u)
+        return jax.vmap(lambda each: log_normal_by_root(each - mean, root))(u)
 
     def noise(self, key: jax.Array, count: int) -> Latent:
         """Standard normal numbers."""
@@ -111,7 +129,7 @@ class ConditionalTarget(StatisticTarget):
         """log f(u | θ) g(y | u) / p(u | y, θ̄)."""
         at = self.reference(first, second)
         log_f = self._log_normal(latents, theta) - self._log_normal(latents, at)
-        return (log_f + self._log_marginal(at))[:, None]
+        return self.within(theta, log_f + self._log_marginal(at))[:, None]
 
     @property
     def _noise(self) -> Noise:
