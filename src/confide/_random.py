@@ -11,15 +11,16 @@ import numpy as np
 from confide._threefry import UNROLLED
 from confide.errors import InvalidArgument
 
+_THREEFRY = "threefry2x32"
+
 
 def as_key(key: object) -> jax.Array:
     """A JAX key from an int or a JAX key (old-style `uint32[2]` keys included)."""
     if isinstance(key, jax.Array):
         if jnp.issubdtype(key.dtype, jax.dtypes.prng_key):
-            threefry = str(jax.random.key_impl(key)) == "threefry2x32"
-            return _unrolled(jax.random.key_data(key)) if threefry else key
+            return key
         if key.dtype == "uint32" and key.shape == (2,):
-            return _unrolled(key)
+            return jax.random.wrap_key_data(key, impl=_THREEFRY)
     elif not isinstance(key, bool):
         try:
             seed = operator.index(key)  # type: ignore[arg-type]
@@ -29,10 +30,20 @@ def as_key(key: object) -> jax.Array:
             if not -(2**63) <= seed < 2**63:
                 raise InvalidArgument("key", key, "does not fit 64 bits", "pass a smaller int such as key=0")
             # as JAX makes a key of 64 bits, whichever its mode
-            return _unrolled(np.array(divmod(seed % 2**64, 2**32), dtype=np.uint32))
+            words = np.array(divmod(seed % 2**64, 2**32), dtype=np.uint32)
+            return jax.random.wrap_key_data(jnp.asarray(words), impl=_THREEFRY)
     raise InvalidArgument("key", key, "is neither an int nor a JAX key", "pass an int such as key=0")
 
 
-def _unrolled(data: jax.Array | np.ndarray) -> jax.Array:
-    """The same key, whose numbers are made faster."""
-    return jax.random.wrap_key_data(jnp.asarray(data), impl=UNROLLED)
+def unrolled(key: jax.Array) -> jax.Array:
+    """The same key, whose numbers are made faster. Not for samplers that are not our own: some of JAX refuse it."""
+    if str(jax.random.key_impl(key)) != _THREEFRY:
+        return key
+    return jax.random.wrap_key_data(jax.random.key_data(key), impl=UNROLLED)
+
+
+def rolled(key: jax.Array) -> jax.Array:
+    """The key that `unrolled` was given."""
+    if jax.random.key_impl(key) != UNROLLED:
+        return key
+    return jax.random.wrap_key_data(jax.random.key_data(key), impl=_THREEFRY)

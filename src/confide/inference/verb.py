@@ -10,7 +10,7 @@ from typing import Any
 
 from confide._call import remembered
 from confide._precision import float64
-from confide._random import as_key
+from confide._random import as_key, unrolled
 from confide.errors import IncompatibleError, InvalidArgument
 from confide.inference import grid, latent, nuts
 from confide.inference.kernel import Kernel
@@ -69,7 +69,7 @@ def infer(
     if not isinstance(method, Kernel) and method != "auto" and method not in METHODS:
         raise InvalidArgument("method", method, "is not a method", f"use 'auto' or one of {', '.join(METHODS)}")
     chains, warmup, draws = _count("chains", chains), _count("warmup", warmup), _count("draws", draws)
-    random = as_key(key)
+    random = unrolled(as_key(key))
     run = partial(latent.posterior, problem, key=random, chains=chains, warmup=warmup, draws=draws, **options)
     if isinstance(method, Kernel):
         return run(joint=None, method=method)

@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from confide._random import as_key
+from confide._random import as_key, unrolled
 from confide.errors import IncompatibleError
 from confide.likelihood.pool_density import WindowModel, log_density, log_density_error
 from confide.likelihood.pool_information import pool_information
@@ -125,7 +125,7 @@ class PoolRoute(Route):
         channel = model.channel
         assert isinstance(channel.statistic, OrderStatistic)
         with jax.ensure_compile_time_eval():
-            chosen = as_key(self.key if key is None else key)
+            chosen = unrolled(as_key(self.key if key is None else key))
         rank = channel.statistic.rank(channel.n)
         return simulate_pool(chosen, channel.n, rank, channel.law.window, self.size if size is None else size)
 

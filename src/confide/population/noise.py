@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import jax
 import jax.numpy as jnp
-from numpyro.distributions import Distribution, Normal
+from numpyro.distributions import Distribution, Exponential, Laplace, Normal, Uniform
 
+from confide._random import rolled
 from confide.population import density, tails
 from confide.population.space import split
 
@@ -21,7 +22,8 @@ def draw(population: Population, key: jax.Array, shape: tuple[int, ...]) -> jax.
     noise = population.closed.noise
     if noise is not None:
         distribution = noise if isinstance(noise, Distribution) else noise()
-        return jnp.asarray(distribution.sample(key, shape), dtype=jnp.float64)
+        known = isinstance(distribution, Normal | Uniform | Exponential | Laplace)
+        return jnp.asarray(distribution.sample(key if known else rolled(key), shape), dtype=jnp.float64)
     # JAX draws multiples of 2⁻⁵² from zero on; half a step further in, no draw is zero, whose quantile may be −∞.
     return jax.random.uniform(key, shape, dtype=jnp.float64) + 2.0**-53
 

@@ -55,7 +55,8 @@ def normal_table(model: Model, value: jax.Array, prior: Prior) -> Table | None:
         return np.asarray(_entries(model, jnp.asarray(filled(thetas))))[: len(thetas)]
 
     try:
-        low, high = line.locate(posterior, *(float(end[0]) for end in line.reach(prior)), line.POINTS)
+        first, last = (float(end[0]) for end in line.reach(prior))
+        low, high = line.locate(posterior, first, last, line.POINTS)
         roots = entries(line.cells(low, high, line.POINTS + 1))[:, model.channel.statistic.dimension :]
         return tabulated(entries, low, high, _TOLERANCE * float(np.min(np.max(np.abs(roots), axis=1))))
     except ConfideError:  # no mass, or not smooth enough: the chain says so, or does without

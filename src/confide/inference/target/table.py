@@ -21,8 +21,8 @@ from confide.inference import line
 
 Floats = NDArray[np.float64]
 
-_KNOTS = 256
-_MOST = 2**13
+_KNOTS, _MOST_KNOTS = 256, 2**13
+_MOST_POINTS = 2**12
 _TOLERANCE = 1e-8
 
 
@@ -59,8 +59,11 @@ def tabulated(
     The tolerance is absolute; without one it is that of a log-likelihood, 1e-8 of its range or of one nat.
     """
     degree = line.POINTS  # as many points as the search for a posterior has, whose compiled programs serve
-    while degree <= _MOST:
-        found = chebyshev.chebinterpolate(lambda x: function(low + 0.5 * (high - low) * (x + 1.0)), degree)
+    while degree <= _MOST_POINTS:
+        nodes = chebyshev.chebpts1(degree + 1)
+        values = np.asarray(function(low + 0.5 * (high - low) * (nodes + 1.0)))
+        found = chebyshev.chebvander(nodes, degree).T @ values * (2.0 / nodes.size)
+        found[0] *= 0.5
         size = np.abs(found)
         # its error is that of the coefficients which are missing, and those fall off as the last ones do
         wanted = _TOLERANCE * max(1.0, float(np.sum(size[1:]))) if tolerance is None else tolerance
@@ -75,8 +78,8 @@ def _along(coefficients: Floats, low: float, high: float, tolerance: float | Flo
     knots = _KNOTS
     while True:
         x = np.linspace(-1.0, 1.0, 2 * knots - 1)
-        values = np.asarray(chebyshev.chebval(x, coefficients)).T
+        values = np.asarray(chebyshev.chebval(x, coefficients), dtype=np.float64).T
         off = np.max(np.abs(CubicSpline(x[::2], values[::2])(x) - values), axis=0)
-        if knots >= _MOST or np.all(off < tolerance):
+        if knots >= _MOST_KNOTS or np.all(off < tolerance):
             return through(np.linspace(low, high, x.size), values)
         knots *= 2
