@@ -282,7 +282,7 @@ def test_new_data_of_the_same_shape_is_not_traced_again():
         return cf.infer(VARIANCE, cf.Release(ABS, value), PRIOR, method="mhaar", chains=2, draws=100, warmup=100)
 
     def programs():
-        return [each._cache_size() for each in (runner._advance, runner._advance_little, start.states_at)]
+        return [each._cache_size() for each in (runner._advance, runner._advance_little, start._states_at)]
 
     run(1.0)
     traced = programs()

@@ -200,9 +200,9 @@ def _estimate_variance(kernel: Kernel, target: Target, key: jax.Array, trace: Tr
     if not isinstance(kernel, PseudoMarginal | Correlated):
         return None
     flat = trace.theta.reshape(-1, trace.theta.shape[-1])
-    theta = jnp.asarray(flat[np.argsort(flat[:, 0])[flat.shape[0] // 2]])
+    theta = flat[np.argsort(flat[:, 0])[flat.shape[0] // 2]]
     # as many as the starts were, whose compiled program serves
-    thetas = jnp.broadcast_to(theta, (tries(target, trace.theta.shape[0]), theta.size))
+    thetas = np.broadcast_to(theta, (tries(target, trace.theta.shape[0]), theta.size))
     estimates = np.asarray(states_at(kernel, target, jax.random.fold_in(key, 2), thetas, 1)[1])
     finite = estimates[np.isfinite(estimates)]
     return float(np.var(finite, ddof=1)) if finite.size > 1 else float("inf")

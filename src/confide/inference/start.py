@@ -26,6 +26,8 @@ Floats = NDArray[np.float64]
 
 #: θ weighed in a generation, if there are not more chains: fewer where latents are long; and numbers drawn for them
 _TRIES, _FEWEST_TRIES, _NUMBERS = 256, 32, 2**22
+#: numbers drawn side by side on a GPU
+_TOGETHER = 2**26
 _GENERATIONS = 24
 #: log density below the largest at which a θ still carries weight; the share of a generation that must
 _CARRIES = 8.0
@@ -37,18 +39,33 @@ _FEWEST_PARENTS = 8
 _FLATTENED = 0.25
 
 
-def tries(target: Target, chains: int) -> int:
-    """How many θ are weighed together for so many chains."""
+def _numbers(target: Target) -> int:
+    """How many are drawn to weigh one θ."""
     noise = jax.eval_shape(lambda: target.noise(jax.random.key(0), STARTS))
-    numbers = sum(int(np.prod(leaf.shape)) for leaf in jax.tree.leaves(noise))
-    return max(chains, min(_TRIES, max(_FEWEST_TRIES, _NUMBERS // max(numbers, 1))))
+    return max(1, sum(int(np.prod(leaf.shape)) for leaf in jax.tree.leaves(noise)))
 
 
-@partial(jax.jit, compiler_options=IN_A_HURRY)
-def states_at(kernel: Kernel, target: Target, key: jax.Array, thetas: jax.Array, apart: int) -> tuple[State, jax.Array]:
-    """A state and log p̂(y | θ) at each of several θ, one after the other; with `apart` 0 by the same random numbers."""
-    indices = apart * jnp.arange(thetas.shape[0])
-    return jax.lax.map(lambda pair: kernel.start(jax.random.fold_in(key, pair[0]), target, pair[1]), (indices, thetas))
+def tries(target: Target, chains: int) -> int:
+    """How many θ are weighed in a generation for so many chains."""
+    return max(chains, min(_TRIES, max(_FEWEST_TRIES, _NUMBERS // _numbers(target))))
+
+
+def states_at(kernel: Kernel, target: Target, key: jax.Array, thetas: Floats, apart: int) -> tuple[State, jax.Array]:
+    """A state and log p̂(y | θ) at each of several θ; with `apart` 0 by the same random numbers."""
+    # on a CPU one after the other: latents stay in its cache
+    together = 1 if jax.default_backend() == "cpu" else min(len(thetas), max(1, _TOGETHER // _numbers(target)))
+    return _states_at(kernel, target, key, jnp.asarray(thetas), apart, together)
+
+
+@partial(jax.jit, static_argnames="together", compiler_options=IN_A_HURRY)
+def _states_at(
+    kernel: Kernel, target: Target, key: jax.Array, thetas: jax.Array, apart: int, together: int
+) -> tuple[State, jax.Array]:
+    def start(pair: tuple[jax.Array, jax.Array]) -> tuple[State, jax.Array]:
+        return kernel.start(jax.random.fold_in(key, pair[0]), target, pair[1])
+
+    pairs = apart * jnp.arange(thetas.shape[0]), thetas
+    return jax.lax.map(start, pairs, batch_size=together if together > 1 else None)
 
 
 def starts(kernel: Kernel, target: Target, key: jax.Array, chains: int) -> State:
