@@ -18,16 +18,19 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import logsumexp
 
 from confide._compile import IN_A_HURRY
 from confide.errors import AccuracyError
+from confide.inference import simulated
 from confide.likelihood import ROUTES
 from confide.likelihood.blocks import filled
 from confide.likelihood.joint import Disjoint, Joint
 from confide.likelihood.law import moments
 from confide.likelihood.moving import moving_law
 from confide.likelihood.normal import log_density
-from confide.likelihood.route import Route
+from confide.likelihood.pool import PoolRoute
+from confide.likelihood.route import Route, require_finite
 from confide.mechanism.additive import AdditiveLaw
 from confide.model import Model
 from confide.population import Population
@@ -149,18 +152,27 @@ class Careful:
     def __init__(self, joint: Joint) -> None:
         self.joint, self.name = joint, joint.name
         self._approximate: list[Floats] = []
+        self._left_out: simulated.LeftOut | None = None
 
     def log_likelihood(self, thetas: Floats, values: Sequence[Any]) -> Floats:
         """At all θ (M, d)."""
         if not isinstance(self.joint, Disjoint):
             return np.asarray(self.joint.log_likelihood(thetas, values))
-        total = np.zeros(len(thetas))
+        total, self._left_out = np.zeros(len(thetas)), None
         for model, route, value in zip(self.joint.models, self.joint.routes, values, strict=True):
-            found, gave_up = log_likelihood(route, model, thetas, np.asarray(value)[None], _plainly)
+            evaluate = self._by_batch if isinstance(route, PoolRoute) else _plainly
+            found, gave_up = log_likelihood(route, model, thetas, np.asarray(value)[None], evaluate)
             total += found[:, 0]
             if np.any(gave_up):
                 self._approximate.append(thetas[gave_up])
         return total
+
+    def _by_batch(self, route: Route, model: Model, thetas: Floats, values: Floats) -> Floats:
+        """Of a pool also what leaving out each of its batches changes."""
+        assert isinstance(route, PoolRoute)
+        each = route.by_batch(model, thetas, values)
+        self._left_out = simulated.left_out(thetas[:, 0], each[:, 0], route.size, self._left_out)
+        return np.asarray(require_finite(model, thetas, values, logsumexp(each, axis=-1) - np.log(each.shape[-1])))
 
     def rough(self) -> Rough | None:
         """The same by an approximation that is cheap; None where there is none."""
@@ -171,6 +183,14 @@ class Careful:
 
     def notes(self, names: Sequence[str], theta: Floats, share: Floats) -> list[str]:
         """What to say, given the posterior's share at each θ of its final grid."""
+        return [*self._of_windows(names, theta, share), *self._of_approximations(names, theta, share)]
+
+    def _of_windows(self, names: Sequence[str], theta: Floats, share: Floats) -> list[str]:
+        if self._left_out is None or theta.shape[1] > 1:
+            return []
+        return simulated.notes(self._left_out, names[0], theta[:, 0], share)
+
+    def _of_approximations(self, names: Sequence[str], theta: Floats, share: Floats) -> list[str]:
         if not self._approximate:
             return []
         places = np.concatenate(self._approximate)

@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import jax
 import jax.numpy as jnp
 import numpy as np
+from scipy.special import logsumexp
 
 from confide._random import as_key, unrolled
 from confide.errors import IncompatibleError
-from confide.likelihood.pool_density import WindowModel, log_density, log_density_error
+from confide.likelihood.pool_density import WindowModel, log_batches, log_density, log_density_error
 from confide.likelihood.pool_information import pool_information
 from confide.likelihood.route import Route, require_finite
 from confide.likelihood.transformed import transformed_law
@@ -35,7 +36,7 @@ from confide.statistic.transform import Function
 if TYPE_CHECKING:
     from confide.model import Model
 
-_log_density = jax.jit(log_density)
+_log_batches = jax.jit(log_batches)
 _log_density_error = jax.jit(log_density_error)
 
 
@@ -99,10 +100,14 @@ class PoolRoute(Route):
 
     def log_likelihood(self, model: Model, thetas: Any, values: Any) -> jax.Array:
         """All θ (M, d) against all values (Y,): the windows are made once per θ."""
+        each = self.by_batch(model, thetas, values)
+        return require_finite(model, thetas, values, logsumexp(each, axis=-1) - np.log(each.shape[-1]))
+
+    def by_batch(self, model: Model, thetas: Any, values: Any) -> np.ndarray:
+        """The logs of the means over each batch of windows (M, Y, batches): their spread is the error of p(y | θ)."""
         pool, prepared, y = self.pool(model), window_model(model), jnp.asarray(values)
         # NumPy stacks them without a program of its own for every number of θ
-        found = np.stack([_log_density(prepared, theta, pool, y) for theta in np.asarray(thetas)])
-        return require_finite(model, thetas, values, found)
+        return np.stack([_log_batches(prepared, theta, pool, y) for theta in np.asarray(thetas)])
 
     def information(self, model: Model, thetas: Any) -> NoReturn:
         """Refused: the information of a pool is an estimate, and comes with its error."""

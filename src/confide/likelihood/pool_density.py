@@ -81,11 +81,16 @@ def log_density(model: WindowModel, theta: jax.Array, pool: Pool, y: jax.Array) 
     return logsumexp(terms, axis=-1) - jnp.log(terms.shape[-1])
 
 
+def log_batches(model: WindowModel, theta: jax.Array, pool: Pool, y: jax.Array) -> jax.Array:
+    """The logs of the means over each batch of the pool, for y (Y,): (Y, batches)."""
+    terms = model.log_terms(theta, pool, y)
+    return logsumexp(terms, axis=-1) - jnp.log(terms.shape[-1])
+
+
 def log_density_error(model: WindowModel, theta: jax.Array, pool: Pool, y: jax.Array) -> tuple[jax.Array, jax.Array]:
     """log p(y | θ) and its standard error, from the spread of the batches."""
-    terms = model.log_terms(theta, pool, y)
-    batches, length = terms.shape[1:]
-    each = logsumexp(terms, axis=-1) - jnp.log(length)
+    each = log_batches(model, theta, pool, y)
+    batches = each.shape[-1]
     log_p = logsumexp(each, axis=-1) - jnp.log(batches)
     ratio = jnp.exp(each - log_p[:, None])
     return log_p, jnp.std(ratio, axis=-1, ddof=1) / jnp.sqrt(batches)
