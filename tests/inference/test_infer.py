@@ -7,8 +7,8 @@ import pytest
 from scipy import integrate, stats
 
 import confide as cf
+from confide.inference import nuts, start
 from confide.inference import run as runner
-from confide.inference import start
 from confide.inference.kernel import Averaged
 from confide.inference.many import many_posteriors
 
@@ -277,12 +277,14 @@ def test_the_same_key_gives_the_same_draws_in_double_precision_and_nothing_else_
     assert jax.config.jax_enable_x64 == before
 
 
-def test_new_data_of_the_same_shape_is_not_traced_again():
+@pytest.mark.parametrize("method", ["mhaar", "nuts"])
+def test_new_data_of_the_same_shape_is_not_traced_again(method):
     def run(value):
-        return cf.infer(VARIANCE, cf.Release(ABS, value), PRIOR, method="mhaar", chains=2, draws=100, warmup=100)
+        return cf.infer(VARIANCE, cf.Release(ABS, value), PRIOR, method=method, chains=2, draws=100, warmup=100)
 
     def programs():
-        return [each._cache_size() for each in (runner._advance, runner._advance_little, start._states_at)]
+        compiled = runner._advance, runner._advance_little, start._states_at, nuts._begin, nuts._advance
+        return [each._cache_size() for each in compiled]
 
     run(1.0)
     traced = programs()
@@ -290,15 +292,16 @@ def test_new_data_of_the_same_shape_is_not_traced_again():
     assert programs() == traced
 
 
-def test_an_interrupted_run_returns_what_is_there(monkeypatch):
+@pytest.mark.parametrize(("method", "where"), [("mhaar", runner), ("nuts", nuts)])
+def test_an_interrupted_run_returns_what_is_there(method, where, monkeypatch):
     def interrupted(blocks, what):
         for index, block in enumerate(blocks):
             if index == 30:
                 raise KeyboardInterrupt
             yield block
 
-    monkeypatch.setattr(runner, "progress", interrupted)
-    found = cf.infer(VARIANCE, RELEASE, PRIOR, method="mhaar", chains=2, draws=100_000, warmup=1000)
+    monkeypatch.setattr(where, "progress", interrupted)
+    found = cf.infer(VARIANCE, RELEASE, PRIOR, method=method, chains=2, draws=100_000, warmup=1000)
     assert not found.complete
     assert 0 < found.draws["variance"].shape[1] < 100_000
     assert "interrupted" in str(found)
