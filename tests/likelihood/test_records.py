@@ -14,6 +14,7 @@ from scipy import stats
 from confide import populations
 from confide.channel import Channel
 from confide.errors import AccuracyError, IncompatibleError, InvalidArgument
+from confide.likelihood import still
 from confide.likelihood.moving import moving_law
 from confide.likelihood.one_record import local
 from confide.likelihood.records import RecordsRoute
@@ -455,3 +456,27 @@ def test_the_papers_sequential_release():
         found = float(ROUTE.information(model, [[theta]])[0, 0, 0])
         assert found == pytest.approx(expected, rel=1e-8)
         assert known is None or found == pytest.approx(known, abs=5e-6)
+
+
+def test_panels_of_a_round_range_serve_as_well_as_their_own(monkeypatch):
+    population = populations.normal_variance()
+    channel = Channel(Each("abs(x)", bounds=(-10, 10)), Laplace(PureDP(5.0)), n=20)
+    model = Model(population, channel)
+    values = np.asarray(model.simulate(0, 2.0, (3,)))
+    ranges = [np.linspace(0.3, 5.0, 60), np.linspace(0.31, 4.7, 50), np.geomspace(0.02, 50.0, 40)]
+    still._round_edges.cache_clear()
+    shared = [ROUTE.log_likelihood(model, thetas[:, None], values) for thetas in ranges]
+    built = still._round_edges.cache_info()
+    assert (built.misses, built.hits) == (2, 1)
+    still._panels.cache_clear()
+    monkeypatch.setattr(still, "_round_range", lambda population, thetas: None)
+    for thetas, found in zip(ranges, shared, strict=True):
+        np.testing.assert_allclose(found, ROUTE.log_likelihood(model, thetas[:, None], values), rtol=1e-10)
+    still._panels.cache_clear()
+
+
+@pytest.mark.parametrize(
+    "thetas", [np.linspace(1.0, 2.0, 5), np.geomspace(1e-20, 1e20, 64), np.full(64, np.inf), np.linspace(0.0, 1.0, 64)]
+)
+def test_no_round_range_for_few_or_far(thetas):
+    assert still._round_range(populations.normal_variance(), thetas[:, None]) is None

@@ -22,6 +22,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from numpyro.distributions import constraints
 
 from confide.errors import AccuracyError
 from confide.likelihood.frames import Frame
@@ -39,6 +40,10 @@ _INTERPOLATED = 1e-11
 _LARGEST_DEFECT = 1e-10
 _ROUNDING = 16 * np.finfo(float).eps
 _CHOSEN = 16
+#: θ for which panels are looked for among those of others
+_MANY = 32
+#: the widest range that panels of others may have
+_OCTAVES = 32
 _ROWS, _COLUMNS, _ENTRIES = 32, 1024, 4_000_000
 _FINE_NODES, _FINE_WEIGHTS = np.polynomial.legendre.leggauss(20)
 
@@ -203,29 +208,79 @@ def still_panels(
 def _panels(
     population: Population, statistic: Statistic, changes: int, nats: float, content: bytes
 ) -> tuple[Frame, Floats, RecordLaw, Floats]:
-    """Panels for a few θ, then for those at which a panel is still too wide or the total mass not one; and weights."""
+    """Panels that serve all θ: those of a round range around them, if they do, or their own; and weights."""
     thetas = np.frombuffer(content).reshape(-1, population.dimension)
     frame = frame_of(population, statistic, changes)
-    smallest = 2.0**-44 * (statistic.bounds[1] - statistic.bounds[0])
-    resolved = functools.partial(_resolved, population, floor=max(1e-17 * math.exp(-nats), 1e-280))
+    around = _round_range(population, thetas)
+    edges = None if around is None else _round_edges(population, statistic, changes, nats, *around)
+    if edges is not None:
+        law, rough, weights, missing = _looked_at(population, frame, edges, thetas, nats)
+        if not np.any(rough) and missing.max() <= _LARGEST_DEFECT:
+            return frame, edges, law, weights
+    return frame, *_refined(population, frame, thetas, nats)
+
+
+def _round_range(population: Population, thetas: Floats) -> tuple[int, int] | None:
+    """Powers of two around many values of a positive parameter: data that differ a little share their panels."""
+    positive = [parameter.constraint for parameter in population.space] == [constraints.positive]
+    if not positive or len(thetas) < _MANY or thetas.min() <= 0 or not np.all(np.isfinite(thetas)):
+        return None
+    low, high = math.floor(math.log2(thetas.min())), math.ceil(math.log2(thetas.max()))
+    return (low, high) if high - low <= _OCTAVES else None
+
+
+@functools.lru_cache(maxsize=32)
+def _round_edges(
+    population: Population, statistic: Statistic, changes: int, nats: float, low: int, high: int
+) -> Floats | None:
+    """Panels for a range of θ from one power of two to another; None where that is more than can be integrated."""
+    thetas = 2.0 ** np.linspace(low, high, 8 * (high - low) + 1)[:, None]
+    try:
+        return _refined(population, frame_of(population, statistic, changes), thetas, nats)[0]
+    except AccuracyError:
+        return None
+
+
+def _looked_at(
+    population: Population, frame: Frame, edges: Floats, thetas: Floats, nats: float
+) -> tuple[RecordLaw, Mask, Floats, Floats]:
+    """The law on panels; which are too wide at which θ; the weights; and by how much their sums miss one."""
+    law = _panel_law(population, frame, edges)
+    wide = np.diff(edges) > _smallest(frame)
+    rough = ~_resolved(population, thetas, edges[:-1], edges[1:], _floor(nats)) & wide
+    weights = _tabulated(_weights, law, thetas)
+    return law, rough, weights, np.abs(weights @ _base(edges) - 1.0)
+
+
+def _smallest(frame: Frame) -> float:
+    return float(2.0**-44 * (frame.high - frame.low))
+
+
+def _floor(nats: float) -> float:
+    return max(1e-17 * math.exp(-nats), 1e-280)
+
+
+def _refined(population: Population, frame: Frame, thetas: Floats, nats: float) -> tuple[Floats, RecordLaw, Floats]:
+    """Panels for a few θ, then for those at which a panel is still too wide or the total mass not one; and weights."""
+    smallest = _smallest(frame)
     edges, chosen = frame.edges, np.unique(np.linspace(0, len(thetas) - 1, _CHOSEN).astype(int))
     while True:
         some = thetas[chosen]
-        edges = halve(edges, lambda a, b: resolved(some, a, b).all(axis=0) | (b - a <= smallest))  # noqa: B023
-        law = _panel_law(population, frame, edges)
-        rough = ~resolved(thetas, edges[:-1], edges[1:]) & (np.diff(edges) > smallest)
-        weights = _tabulated(_weights, law, thetas)
-        missing = np.abs(weights @ _base(edges) - 1.0)
+        edges = halve(
+            edges,
+            lambda a, b: _resolved(population, some, a, b, _floor(nats)).all(axis=0) | (b - a <= smallest),  # noqa: B023
+        )
+        law, rough, weights, missing = _looked_at(population, frame, edges, thetas, nats)
         more = np.setdiff1d(np.flatnonzero(rough.any(axis=1) | (missing > _LARGEST_DEFECT)), chosen)
         if more.size == 0:
             break
         chosen = np.union1d(chosen, more[np.linspace(0, more.size - 1, _CHOSEN).astype(int)])
     if missing.max() > _LARGEST_DEFECT:
         raise AccuracyError(
-            f"the law of a record of {population.name} on {statistic.bounds} sums to one within {missing.max():.0e} "
-            "only; declare where its density is not smooth (breaks), or narrow the range of theta"
+            f"the law of a record of {population.name} on {(frame.low, frame.high)} sums to one within "
+            f"{missing.max():.0e} only; declare where its density is not smooth (breaks), or narrow the range of theta"
         )
-    return frame, edges, law, weights
+    return edges, law, weights
 
 
 def _base(edges: Floats) -> Floats:
