@@ -48,7 +48,21 @@ class Kernel(eqx.Module):
         """A state at θ; with `latent` given (an exact draw), one that starts from it."""
 
     def start(self, key: jax.Array, target: Target, theta: jax.Array) -> tuple[State, jax.Array]:
-        """A state at θ, and log p(y | θ) or an estimate of it, by which starts are compared."""
+        """A state at θ, and log p(y | θ) or an estimate of it, by which starts are compared.
+
+        >>> import jax, jax.numpy as jnp, numpyro.distributions as dist, confide as cf
+        >>> from confide.inference.kernel import PseudoMarginal
+        >>> from confide.inference.target import EachTarget
+        >>> from confide.prior import Prior
+        >>> population = cf.populations.bernoulli()
+        >>> channel = cf.Channel(cf.Each("x", bounds=(0, 1)), cf.RandomizedResponse(cf.PureDP(1.0)), n=3)
+        >>> with jax.enable_x64(True):
+        ...     prior = Prior.of(population, {"probability": dist.Beta(1.0, 1.0)})
+        ...     target = EachTarget(prior, cf.Model(population, channel), jnp.asarray([1.0, 0.0, 1.0]))
+        ...     state, estimate = PseudoMarginal(copies=9).start(jax.random.key(0), target, jnp.asarray([0.5]))
+        ...     print(bool(estimate == state.log_weight))
+        True
+        """
         state = self.init(key, target, theta)
         return state, state.log_weight
 
