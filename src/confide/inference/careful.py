@@ -18,7 +18,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp
 
 from confide._compile import IN_A_HURRY
 from confide.errors import AccuracyError
@@ -29,8 +28,8 @@ from confide.likelihood.joint import Disjoint, Joint
 from confide.likelihood.law import moments
 from confide.likelihood.moving import moving_law
 from confide.likelihood.normal import log_density
-from confide.likelihood.pool import PoolRoute
-from confide.likelihood.route import Route, require_finite
+from confide.likelihood.pool import PoolRoute, over_batches
+from confide.likelihood.route import Route
 from confide.mechanism.additive import AdditiveLaw
 from confide.model import Model
 from confide.population import Population
@@ -172,7 +171,7 @@ class Careful:
         assert isinstance(route, PoolRoute)
         each = route.by_batch(model, thetas, values)
         self._left_out = simulated.left_out(thetas[:, 0], each[:, 0], route.size, self._left_out)
-        return np.asarray(require_finite(model, thetas, values, logsumexp(each, axis=-1) - np.log(each.shape[-1])))
+        return np.asarray(over_batches(model, thetas, values, each))
 
     def rough(self) -> Rough | None:
         """The same by an approximation that is cheap; None where there is none."""

@@ -100,8 +100,7 @@ class PoolRoute(Route):
 
     def log_likelihood(self, model: Model, thetas: Any, values: Any) -> jax.Array:
         """All θ (M, d) against all values (Y,): the windows are made once per θ."""
-        each = self.by_batch(model, thetas, values)
-        return require_finite(model, thetas, values, logsumexp(each, axis=-1) - np.log(each.shape[-1]))
+        return over_batches(model, thetas, values, self.by_batch(model, thetas, values))
 
     def by_batch(self, model: Model, thetas: Any, values: Any) -> np.ndarray:
         """The logs of the means over each batch of windows (M, Y, batches): their spread is the error of p(y | θ)."""
@@ -133,6 +132,11 @@ class PoolRoute(Route):
             chosen = unrolled(as_key(self.key if key is None else key))
         rank = channel.statistic.rank(channel.n)
         return simulate_pool(chosen, channel.n, rank, channel.law.window, self.size if size is None else size)
+
+
+def over_batches(model: Model, thetas: Any, values: Any, each: np.ndarray) -> jax.Array:
+    """log p(y | θ) (M, Y) from what each batch says of it (M, Y, batches)."""
+    return require_finite(model, thetas, values, logsumexp(each, axis=-1) - np.log(each.shape[-1]))
 
 
 @functools.lru_cache(maxsize=256)
