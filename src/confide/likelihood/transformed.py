@@ -110,16 +110,32 @@ class TransformedLaw(eqx.Module):
         x = self._preimages(v)
         return self._levels(v, x, theta), self._density(v, x, theta)
 
+    def from_one_side(self, v: jax.Array, theta: jax.Array, mirrored: bool) -> tuple[jax.Array, jax.Array]:
+        """The x with s(x) = v, of v (M,), and its f(x)/|s'(x)|, for a monotone s, or the right half of an even one."""
+        first, *others = self.moving[len(self.moving) // 2 if mirrored else 0 :]
+        x = self._preimage(v, first)
+        steep = jnp.abs(slope(self.trees[first], x))
+        for k in others:
+            ends, found = self.values[k], self._preimage(v, k)
+            reached = v >= jnp.min(ends) if self.directions[k] > 0 else v <= jnp.max(ends)
+            x = jnp.where(reached, found, x)
+            steep = jnp.where(reached, jnp.abs(slope(self.trees[k], found)), steep)
+        inside = (v > self.cuts[0]) & (v < self.cuts[-1]) & (steep > 0)
+        log_p = jax.vmap(lambda t: density.log_prob(self.population, t, theta))(x)
+        return x, jnp.where(inside, jnp.exp(log_p) / jnp.where(inside, steep, 1.0), 0.0)
+
     def _preimages(self, v: jax.Array) -> jax.Array:
         """The inverse images of v on the pieces that are not constant: (pieces, *v.shape)."""
         v = jax.lax.stop_gradient(v)
-        rows = []
-        for k in self.moving:
-            ends, low, high = self.values[k], self.knots[k], self.knots[k + 1]
-            held = jnp.clip(v, jnp.min(ends), jnp.max(ends))
-            x = inverse(self.trees[k], self.directions[k], held, low, high)
-            rows.append(jnp.where(held == ends[0], low, jnp.where(held == ends[1], high, x)))
+        rows = [self._preimage(v, k) for k in self.moving]
         return jnp.stack(rows) if rows else jnp.zeros((0, *jnp.shape(v)))
+
+    def _preimage(self, v: jax.Array, k: int) -> jax.Array:
+        """The inverse image of v on a piece, held inside it."""
+        ends, low, high = self.values[k], self.knots[k], self.knots[k + 1]
+        held = jnp.clip(v, jnp.min(ends), jnp.max(ends))
+        x = inverse(self.trees[k], self.directions[k], held, low, high)
+        return jnp.where(held == ends[0], low, jnp.where(held == ends[1], high, x))
 
     def _levels(self, v: jax.Array, x: jax.Array, theta: jax.Array) -> Levels:
         v = jax.lax.stop_gradient(v)

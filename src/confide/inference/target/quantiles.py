@@ -1,4 +1,4 @@
-"""The quantile function of s(clip X) inside a chain, by the cheapest way that serves.
+"""The quantile and distribution function of s(clip X) inside a chain, by the cheapest way that serves.
 
 Where s is monotone between the bounds, Q_s = s(clip Q_X). Where s is even and increasing in |x| and records are
 symmetric about 0, |X| has the upper tail 2 P(X > x), so that Q_s(u) = s(clip −Q_X((1−u)/2)). Otherwise the law of s(X)
@@ -7,28 +7,30 @@ is surveyed and inverted at every θ, and integer records are steps.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
+from functools import lru_cache, partial
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.nn import sigmoid
 
+from confide._compile import IN_A_HURRY
 from confide.expression.evaluate import evaluate
 from confide.likelihood.pool import window_model
 from confide.likelihood.transformed import Tails, TransformedLaw
 from confide.likelihood.transformed_quantile import quantile, survey
 from confide.likelihood.window import window_values
 from confide.model import Model
-from confide.population import tails
+from confide.population import Population, space, tails
 
 #: above so many records the levels near 1 need digits that a quantile function of u does not have
 _MOST_RECORDS = 10**7
 _PROBES = 64
+_MONOTONE = ("increasing", "decreasing", "even")
 
 
-@functools.lru_cache(maxsize=256)
+@lru_cache(maxsize=256)
 def shape(model: Model) -> str:
     """How s lies on the records: increasing, decreasing, even, surveyed (anything else) or steps."""
     law = window_model(model).values
@@ -65,13 +67,25 @@ def _even(law: TransformedLaw) -> bool:
 
 def _symmetric(model: Model) -> bool:
     """Whether records are symmetric about 0, at random θ and x."""
-    population = model.population
-    generator = np.random.default_rng(1)
-    with jax.ensure_compile_time_eval():
-        theta = population.constrain(2.0 * generator.normal(size=(_PROBES, population.unconstrained_dimension)))
-        x = np.asarray(population.quantile(generator.uniform(0.5, 0.95, _PROBES), theta))
-        below, above = population.cdf(-x, theta), population.survival(x, theta)
+    population, generator = model.population, np.random.default_rng(1)
+    free = 2.0 * generator.normal(size=(_PROBES, population.unconstrained_dimension))
+    levels = generator.uniform(0.5, 0.95, _PROBES)
+    with jax.enable_x64(True):
+        # compiled by hand, it gives numbers also inside somebody's trace
+        below, above = _mirrored.lower(population, levels, free).compile()(levels, free)
     return bool(np.all(np.abs(np.asarray(below) - np.asarray(above)) <= 1e-13))
+
+
+@partial(jax.jit, static_argnums=0, compiler_options=IN_A_HURRY)
+def _mirrored(population: Population, levels: jax.Array, free: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """P(X ≤ −x) and P(X > x) at the quantiles x of levels."""
+
+    def one(level: jax.Array, free: jax.Array) -> tuple[jax.Array, jax.Array]:
+        theta = space.constrain(population.space, free)
+        x = tails.quantile(population, level, theta)
+        return tails.cdf(population, -x, theta), tails.survival(population, x, theta)
+
+    return jax.vmap(one)(levels, free)
 
 
 def window(model: Model, zeta: jax.Array, theta: jax.Array) -> jax.Array:
@@ -83,7 +97,7 @@ def window_at(model: Model, levels: Tails, theta: jax.Array) -> jax.Array:
     """The same at levels that come with what is above them."""
     prepared, how = window_model(model), shape(model)
     law = prepared.values
-    if how in ("increasing", "decreasing", "even"):
+    if how in _MONOTONE:
         assert isinstance(law, TransformedLaw)
         level = {"increasing": levels.below, "decreasing": levels.above, "even": 0.5 * levels.above}[how]
         x = jnp.vectorize(lambda q: tails.quantile(model.population, q, theta))(level)
@@ -99,6 +113,27 @@ def window_at(model: Model, levels: Tails, theta: jax.Array) -> jax.Array:
         prepared.low,
         prepared.high,
     )
+
+
+def level_of(model: Model, values: jax.Array, theta: jax.Array) -> tuple[Tails, jax.Array]:
+    """P(V ≤ v) with what is above it, and the density of V, at values (M,); at the upper end of the range P(V < v).
+
+    So at an end one tail is the mass of the atom of clipped records, and the other that of all others. For a law
+    without gaps, and without atoms between the ends.
+    """
+    law, how = window_model(model).values, shape(model)
+    assert isinstance(law, TransformedLaw)
+    if how not in _MONOTONE:
+        found, density = law.tails_and_density(values, theta)
+        at_end = values >= law.cuts[-1]
+        return Tails(*(jnp.where(at_end, *pair) for pair in zip(found.strict, found.weak, strict=True))), density
+    x, density = law.from_one_side(values, theta, mirrored=how == "even")
+    below, above = jax.vmap(lambda x: (tails.cdf(law.population, x, theta), tails.survival(law.population, x, theta)))(
+        x
+    )
+    if how == "even":
+        return Tails(1.0 - 2.0 * above, 2.0 * above), 2.0 * density
+    return Tails(below, above) if how == "increasing" else Tails(above, below), density
 
 
 class _Fixed:

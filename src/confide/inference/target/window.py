@@ -25,7 +25,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.nn import sigmoid
 
-from confide._compile import IN_A_HURRY
+from confide._compile import IN_A_HURRY, by_itself
+from confide._random import as_key
 from confide.errors import IncompatibleError
 from confide.inference.target import quantiles
 from confide.inference.target.base import Latent, Target
@@ -109,13 +110,8 @@ class WindowTarget(Target):
         assert isinstance(law, TransformedLaw)
         ends = np.asarray([low, high])
         atoms = np.asarray([_ATOM if np.any(np.asarray(law.atoms) == end) else 0.0 for end in ends])
-        centre = jnp.clip(value, low, high)
-        return cls(
-            prior,
-            model,
-            value,
-            Anchor(centre, jnp.asarray(noise), jnp.asarray(low), jnp.asarray(high), jnp.asarray(atoms)),
-        )
+        place = [np.clip(np.asarray(value), low, high), *map(np.float64, (noise, low, high)), atoms]
+        return cls(prior, model, value, Anchor(*jax.device_put(place)))
 
     @property
     def ranks(self) -> Ranks:
@@ -137,7 +133,8 @@ class WindowTarget(Target):
         # one call for all: each costs time to compile
         uniforms = jax.random.uniform(key, (count, 3 + 2 * cap), dtype=jnp.float64)
         sides = _exponentials(jnp.moveaxis(uniforms[:, 3:].reshape(count, 2, cap), 1, 0))
-        return (self.anchor.value(uniforms[:, :2]), uniforms[:, 2]), *sides
+        head = by_itself(uniforms[:, :3])
+        return (by_itself(self.anchor.value(head[:, :2])), head[:, 2]), *sides
 
     def draw(self, key: jax.Array, theta: jax.Array, other: jax.Array, current: Latent, count: int) -> Latent:
         """A window anew."""
@@ -168,19 +165,14 @@ class WindowTarget(Target):
     def _order_density(self, theta: jax.Array, value: jax.Array, inside: jax.Array) -> tuple[Tails, jax.Array]:
         """The level of the middle value, and the log density of the order statistic (log mass rate on an atom)."""
         assert self.anchor is not None
-        law = window_model(self.model).values
-        assert isinstance(law, TransformedLaw)
-        found, density = law.tails_and_density(value, theta)
+        (below, above), density = quantiles.level_of(self.model, value, theta)
         on_low, on_high = self.anchor.on_atom(value)
-        on_atom = on_low | on_high
-        mass = jnp.where(on_low, found.weak.below, found.strict.above)
-        below = jnp.where(
-            on_atom, jnp.where(on_low, inside * mass, found.strict.below + inside * mass), found.weak.below
+        rate = jnp.where(on_low, below, jnp.where(on_high, above, density))
+        # a level inside an atom
+        below, above = (
+            jnp.where(on_low, inside * rate, jnp.where(on_high, below + inside * rate, below)),
+            jnp.where(on_low, above + (1 - inside) * rate, jnp.where(on_high, (1 - inside) * rate, above)),
         )
-        above = jnp.where(
-            on_atom, jnp.where(on_low, found.weak.above + (1 - inside) * mass, (1 - inside) * mass), found.weak.above
-        )
-        rate = jnp.where(on_atom, mass, density)
         possible = (rate > 0) & (below > 0) & (above > 0)
         ranks = self.ranks
         constant = math.lgamma(ranks.n + 1) - math.lgamma(ranks.rank) - math.lgamma(ranks.n - ranks.rank + 1)
@@ -221,17 +213,15 @@ def _can_anchor(model: Model) -> bool:
     return bool(np.all(np.sort(ends[:, 0])[1:] <= reached[:-1]))
 
 
-# both run once, for a rough look
-@partial(jax.jit, compiler_options=IN_A_HURRY)
-def _published(law: Any, key: jax.Array, windows: jax.Array) -> jax.Array:
-    return jnp.asarray(law.sample(key, windows))
-
-
 @partial(jax.jit, static_argnums=0, compiler_options=IN_A_HURRY)
-def _windows(model: Model, ranks: Ranks, noise: tuple[Any, ...], thetas: jax.Array) -> jax.Array:
+def _look(
+    model: Model, law: Any, ranks: Ranks, key: jax.Array, noise: tuple[Any, ...], thetas: jax.Array
+) -> tuple[jax.Array, jax.Array]:
+    """The middles of two windows at each θ, and what is published of the first."""
     middle, above, below = noise
     zeta = outward(middle, above, below, ranks).reshape(_PROBES, 2, -1)
-    return jax.lax.map(lambda pair: quantiles.window(model, pair[0], pair[1]), (zeta, thetas))
+    windows = jax.lax.map(lambda pair: quantiles.window(model, pair[0], pair[1]), (zeta, thetas))
+    return windows[:, :, law.window], jnp.asarray(law.sample(key, windows[:, 0]))
 
 
 def _scales(target: WindowTarget) -> tuple[float, float]:
@@ -239,16 +229,16 @@ def _scales(target: WindowTarget) -> tuple[float, float]:
 
     The host's generator serves for this rough look, as nothing of it enters a draw.
     """
-    generator, ranks = np.random.default_rng(0), target.ranks
-    cap, count = target.model.channel.law.window, 2 * _PROBES
+    generator, ranks, law = np.random.default_rng(0), target.ranks, target.model.channel.law
+    count = 2 * _PROBES
     middle = np.log(generator.gamma(ranks.rank, size=count)) - np.log(
         generator.gamma(ranks.n - ranks.rank + 1, size=count)
     )
-    sides = generator.exponential(size=(2, count, cap))
-    both = np.asarray(_windows(target.model, ranks, (middle, *sides), target.prior.probes[:_PROBES]))
-    middles, again = both[:, 0, cap], both[:, 1, cap]
-    nearest = np.argsort(np.abs(middles - float(target.value)))[:_NEAREST]
-    published = np.asarray(_published(target.model.channel.law, jax.random.key(0), jnp.asarray(both[nearest, 0])))
-    noise, spread = (float(np.median(np.abs(x - middles[nearest]))) for x in (published, again[nearest]))
+    sides = generator.exponential(size=(2, count, law.window))
+    thetas = np.asarray(target.prior.probes)[:_PROBES]
+    both, published = map(np.asarray, _look(target.model, law, ranks, as_key(0), (middle, *sides), thetas))
+    nearest = np.argsort(np.abs(both[:, 0] - float(target.value)))[:_NEAREST]
+    middles, again = both[nearest].T
+    noise, spread = (float(np.median(np.abs(x - middles))) for x in (published[nearest], again))
     low, high = target.model.channel.statistic.ranges[0]
     return spread, max(noise, 1e-9 * (high - low))
