@@ -31,8 +31,15 @@ def as_key(key: object) -> jax.Array:
                 raise InvalidArgument("key", key, "does not fit 64 bits", "pass a smaller int such as key=0")
             # as JAX makes a key of 64 bits, whichever its mode
             words = np.array(divmod(seed % 2**64, 2**32), dtype=np.uint32)
-            return jax.random.wrap_key_data(jnp.asarray(words), impl=_THREEFRY)
+            return jax.random.wrap_key_data(jax.device_put(words), impl=_THREEFRY)
     raise InvalidArgument("key", key, "is neither an int nor a JAX key", "pass an int such as key=0")
+
+
+def split_in_two(key: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """`jax.random.split` of a key that is known, without a program that takes the two apart."""
+    one, two = np.asarray(jax.random.key_data(jax.random.split(key)))
+    implementation = jax.random.key_impl(key)
+    return jax.random.wrap_key_data(one, impl=implementation), jax.random.wrap_key_data(two, impl=implementation)
 
 
 def unrolled(key: jax.Array) -> jax.Array:

@@ -77,7 +77,7 @@ def _seed(seed: jax.Array) -> jax.Array:
 
 def _by_numpy(key: jax.Array, counts: np.ndarray, shape: tuple[int, ...]) -> jax.Array:
     words = np.stack(_hash(np.asarray(key), np.zeros_like(counts), counts), axis=-1)
-    return jnp.asarray(words.reshape(*shape, 2))
+    return jax.device_put(words.reshape(*shape, 2))
 
 
 def _split(key: jax.Array, shape: tuple[int, ...]) -> jax.Array:

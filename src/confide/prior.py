@@ -73,7 +73,7 @@ class Prior(eqx.Module):
             raise InvalidArgument("prior", sorted(given), f"leaves out {', '.join(missing)}", _REMEDY)
         with jax.enable_x64(True):
             checked = [_checked(part, given[part.name], key) for key, part in enumerate(population.space)]
-            probes = jnp.asarray(np.concatenate([probe.reshape(_PROBES, -1) for _, probe in checked], axis=-1))
+            probes = jax.device_put(np.concatenate([probe.reshape(_PROBES, -1) for _, probe in checked], axis=-1))
         sizes = tuple(part.size for part in population.space)
         return cls(tuple(part for part, _ in checked), probes, population.names, sizes)
 
@@ -287,5 +287,5 @@ def _double(leaf: Any) -> Any:
     """A number in double precision; one that JAX already rounded to single is read as the decimal that it prints as."""
     array = np.asarray(leaf)
     if array.dtype == np.float32:
-        return jnp.asarray(np.vectorize(lambda number: float(str(number)))(array).astype(np.float64))
-    return jnp.asarray(array.astype(np.float64)) if np.issubdtype(array.dtype, np.floating) else leaf
+        array = np.vectorize(lambda number: float(str(number)))(array)
+    return jax.device_put(array.astype(np.float64)) if np.issubdtype(array.dtype, np.floating) else leaf

@@ -34,7 +34,7 @@ def target():
 
 def thetas(target, key=0):
     with jax.enable_x64(True):
-        return np.asarray(start.starts(Averaged(2), target, jax.random.key(key), CHAINS).theta)[:, 0]
+        return np.asarray(start.starts(Averaged(2), target, jax.random.key(key), CHAINS)[1].theta)[:, 0]
 
 
 def test_starts_are_near_the_mass_and_apart(target):

@@ -31,7 +31,7 @@ def start(free: np.ndarray) -> Adaptation:
     """From the chains' starts (chains, k)."""
     k = free.shape[-1]
     plain = math.log(2.4 / math.sqrt(k)), np.mean(free, axis=0), np.eye(k), 1.0
-    return Adaptation(*(jnp.asarray(part, dtype=jnp.float64) for part in plain))
+    return Adaptation(*(jax.device_put(np.asarray(part, dtype=np.float64)) for part in plain))
 
 
 def update(adaptation: Adaptation, free: jax.Array, accepted: jax.Array) -> Adaptation:

@@ -15,7 +15,6 @@ from functools import partial
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
@@ -83,7 +82,7 @@ def log_likelihood(
                 raise
             _SPIKY.add(model)
     assert isinstance(law, AdditiveLaw)
-    variances = _variances(model.population, model.channel.statistic, jnp.asarray(filled(thetas)))
+    variances = _variances(model.population, model.channel.statistic, filled(thetas))
     variance = np.asarray(variances)[: len(thetas)]
     spike = variance / model.channel.n < _SPIKE**2 * float(law.noise.variance)
     found = np.empty((len(thetas), len(values)))
@@ -98,7 +97,7 @@ def log_likelihood(
 def by_normal(model: Model, thetas: Floats, values: Floats) -> Floats:
     """log p(y | θ) (M, Y) of the normal approximation, with nodes that serve any spread."""
     channel = model.channel
-    known = channel.law, float(channel.n), jnp.asarray(filled(thetas)), jnp.asarray(values)
+    known = channel.law, float(channel.n), filled(thetas), values
     return np.asarray(_by_normal(model.population, channel.statistic, *known))[: len(thetas)]
 
 

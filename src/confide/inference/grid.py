@@ -6,7 +6,6 @@ from functools import partial
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
@@ -40,7 +39,7 @@ def _constrain(prior: Prior, free: jax.Array) -> jax.Array:
 
 def constrained(prior: Prior, free: Floats) -> Floats:
     """θ from free coordinates, as NumPy."""
-    return np.asarray(_constrain(prior, jnp.asarray(free)))
+    return np.asarray(_constrain(prior, free))
 
 
 def uniforms(key: jax.Array, shape: tuple[int, ...]) -> Floats:
@@ -50,7 +49,7 @@ def uniforms(key: jax.Array, shape: tuple[int, ...]) -> Floats:
 
 def log_density(joint: Joint | Careful | Rough, values: Any, prior: Prior, free: Floats) -> Floats:
     """log p(θ, y) in free coordinates (M, k); −∞ where the prior has none, and there the likelihood is not asked."""
-    theta, log_prior = (np.asarray(part) for part in at_free(prior, jnp.asarray(free)))
+    theta, log_prior = (np.asarray(part) for part in at_free(prior, free))
     usable = np.isfinite(log_prior) & np.all(np.isfinite(theta), axis=-1)
     if not np.any(usable):
         return np.full(free.shape[0], -np.inf)

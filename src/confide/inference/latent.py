@@ -8,7 +8,6 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from confide.errors import IncompatibleError, InvalidArgument
@@ -35,6 +34,7 @@ from confide.likelihood.joint import Joint
 from confide.mechanism.noiseless import NoiselessLaw
 from confide.model import Model
 from confide.posterior import Posterior
+from confide.prior import free_of
 from confide.statistic import Each, Mean, OrderStatistic
 
 LATENTS = ("u", "z")
@@ -74,7 +74,8 @@ KERNELS: dict[str, Callable[[Options], Kernel]] = {
     "mhaar": _averaged,
     "gibbs": lambda options: Gibbs(),
     "correlated": lambda options: Correlated(
-        jnp.asarray(options.correlation), _whole("copies", options.copies, 1, "give the number of copies")
+        jax.device_put(np.float64(options.correlation)),
+        _whole("copies", options.copies, 1, "give the number of copies"),
     ),
 }
 
@@ -112,7 +113,11 @@ def marginal_target(problem: Problem, joint: Joint) -> Target:
     """p(y | θ) itself, tabulated where that pays."""
     if problem.prior.free_dimension == 1 and is_costly(joint):
         return TabulatedTarget.of(joint, problem.values, problem.prior)
-    return MarginalTarget(problem.prior, joint, tuple(jnp.asarray(value) for value in problem.values))
+    return MarginalTarget(problem.prior, joint, _on_device(problem.values))
+
+
+def _on_device(values: tuple[Any, ...]) -> tuple[jax.Array, ...]:
+    return tuple(jax.device_put(np.asarray(value)) for value in values)
 
 
 def _options(method: str, given: dict[str, Any]) -> Options:
@@ -125,7 +130,7 @@ def _options(method: str, given: dict[str, Any]) -> Options:
 
 def make_target(problem: Problem, options: Options) -> tuple[Target, str]:
     """The target of a problem, and what is latent in it."""
-    values = tuple(jnp.asarray(value) for value in problem.values)
+    values = _on_device(problem.values)
     if any(isinstance(channel.law, NoiselessLaw) for channel in problem.channels):
         raise IncompatibleError("without noise p(y | records) has no density; use method='grid' or method='mh'")
     if problem.same_records:
@@ -202,7 +207,7 @@ def _estimate_variance(kernel: Kernel, target: Target, key: jax.Array, trace: Tr
     flat = trace.theta.reshape(-1, trace.theta.shape[-1])
     theta = flat[np.argsort(flat[:, 0])[flat.shape[0] // 2]]
     # as many as the starts were, whose compiled program serves
-    thetas = np.broadcast_to(theta, (tries(target, trace.theta.shape[0]), theta.size))
-    estimates = np.asarray(states_at(kernel, target, jax.random.fold_in(key, 2), thetas, 1)[1])
+    free = np.tile(free_of(target.prior, theta), (tries(target, trace.theta.shape[0]), 1))
+    estimates = np.asarray(states_at(kernel, target, jax.random.fold_in(key, 2), free, 1)[1])
     finite = estimates[np.isfinite(estimates)]
     return float(np.var(finite, ddof=1)) if finite.size > 1 else float("inf")

@@ -11,7 +11,6 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
@@ -121,7 +120,7 @@ class _Problem(NamedTuple):
 
     def log_density(self, free: Floats, arrays: tuple[Floats, ...], *, rough: bool = False) -> Floats:
         """log p(θ, y) for all points and values: (M, Y)."""
-        theta, log_prior = (np.asarray(part) for part in at_free(self.prior, jnp.asarray(free)[:, None]))
+        theta, log_prior = (np.asarray(part) for part in at_free(self.prior, free[:, None]))
         usable = np.isfinite(log_prior) & np.all(np.isfinite(theta), axis=-1)
         asked, where = distinct(np.where(usable[:, None], theta, theta[np.argmax(usable)]))
         total = np.zeros((len(asked), arrays[0].shape[0]))

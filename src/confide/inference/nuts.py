@@ -13,6 +13,7 @@ from numpyro.infer.hmc import hmc
 
 from confide._compile import IN_A_HURRY
 from confide._progress import progress
+from confide._random import split_in_two
 from confide.inference.diagnostics import diagnose
 from confide.inference.kernel import Marginal
 from confide.inference.latent import marginal_target
@@ -22,7 +23,6 @@ from confide.inference.start import starts
 from confide.inference.target import Target
 from confide.likelihood.joint import Joint
 from confide.posterior import Posterior
-from confide.prior import free_of
 
 
 def _sampler(target: Target, warmup: int) -> tuple[Callable[..., Any], Callable[..., Any]]:
@@ -65,8 +65,8 @@ def posterior(problem: Problem, joint: Joint, key: jax.Array, chains: int, warmu
     """Draws by NUTS from starts of positive density; an interrupt returns what is there."""
     prior = problem.prior
     target = marginal_target(problem, joint)
-    for_start, for_run = jax.random.split(key)
-    free = free_of(prior, starts(Marginal(), target, for_start, chains).theta)
+    for_start, for_run = split_in_two(key)
+    free, _ = starts(Marginal(), target, for_start, chains)
     states, length = _begin(target, free, for_run, warmup), block_length(warmup, draws)
     kept: list[tuple[np.ndarray, ...]] = []
     complete = True

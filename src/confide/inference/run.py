@@ -10,12 +10,13 @@ import numpy as np
 
 from confide._compile import IN_A_HURRY
 from confide._progress import progress
+from confide._random import split_in_two
 from confide.inference import adapt
 from confide.inference.kernel.base import Kernel, State
 from confide.inference.proposal import Proposal, Walk
 from confide.inference.start import starts
 from confide.inference.target.base import Target
-from confide.prior import Prior, free_of
+from confide.prior import Prior
 
 
 class Trace(NamedTuple):
@@ -80,10 +81,10 @@ def run(
     kernel: Kernel, target: Target, key: jax.Array, *, chains: int, warmup: int, draws: int, walk: Walk | None
 ) -> Trace:
     """Chains from dispersed starts; an interrupt returns what is there."""
-    for_start, for_steps = jax.random.split(key)
-    states = starts(kernel, target, for_start, chains)
-    tuning = adapt.start(np.asarray(free_of(target.prior, states.theta)))
-    fixed = jnp.asarray(np.eye(_walk_dimension(target.prior, walk)) * (1.0 if walk is None else walk.sd))
+    for_start, for_steps = split_in_two(key)
+    free, states = starts(kernel, target, for_start, chains)
+    tuning = adapt.start(free)
+    fixed = np.eye(_walk_dimension(target.prior, walk)) * (1.0 if walk is None else walk.sd)
     on = "adapted" if walk is None else walk.on
     length = block_length(warmup, draws)
     advance = _advance_little if _work(states, warmup + draws) < _LITTLE else _advance
@@ -98,7 +99,7 @@ def run(
                 states,
                 tuning,
                 fixed,
-                jnp.asarray(warming),
+                np.bool_(warming),
                 jax.random.split(jax.random.fold_in(for_steps, index), (length, chains)),
                 on,
             )

@@ -20,7 +20,7 @@ from confide._compile import IN_A_HURRY
 from confide.errors import InvalidArgument
 from confide.inference.kernel.base import STARTS, Kernel, State
 from confide.inference.target.base import Target
-from confide.prior import at_free, free_probes
+from confide.prior import free_probes
 
 Floats = NDArray[np.float64]
 
@@ -50,35 +50,40 @@ def tries(target: Target, chains: int) -> int:
     return max(chains, min(_TRIES, max(_FEWEST_TRIES, _NUMBERS // _numbers(target))))
 
 
-def states_at(kernel: Kernel, target: Target, key: jax.Array, thetas: Floats, apart: int) -> tuple[State, jax.Array]:
-    """A state and log p̂(y | θ) at each of several θ; with `apart` 0 by the same random numbers."""
+def states_at(
+    kernel: Kernel, target: Target, key: jax.Array, free: Floats, apart: int
+) -> tuple[State, jax.Array, jax.Array]:
+    """At each of several free coordinates (M, k) a state, log p̂(y | θ) and the log density of the prior.
+
+    With `apart` 0 by the same random numbers.
+    """
     # on a CPU one after the other: latents stay in its cache
-    together = 1 if jax.default_backend() == "cpu" else min(len(thetas), max(1, _TOGETHER // _numbers(target)))
-    return _states_at(kernel, target, key, jnp.asarray(thetas), apart, together)
+    together = 1 if jax.default_backend() == "cpu" else min(len(free), max(1, _TOGETHER // _numbers(target)))
+    return _states_at(kernel, target, key, free, apart, together)
 
 
 @partial(jax.jit, static_argnames="together", compiler_options=IN_A_HURRY)
 def _states_at(
-    kernel: Kernel, target: Target, key: jax.Array, thetas: jax.Array, apart: int, together: int
-) -> tuple[State, jax.Array]:
+    kernel: Kernel, target: Target, key: jax.Array, free: jax.Array, apart: int, together: int
+) -> tuple[State, jax.Array, jax.Array]:
     def start(pair: tuple[jax.Array, jax.Array]) -> tuple[State, jax.Array]:
         return kernel.start(jax.random.fold_in(key, pair[0]), target, pair[1])
 
-    pairs = apart * jnp.arange(thetas.shape[0]), thetas
-    return jax.lax.map(start, pairs, batch_size=together if together > 1 else None)
+    pairs = apart * jnp.arange(free.shape[0]), target.prior.constrain(free)
+    states, estimates = jax.lax.map(start, pairs, batch_size=together if together > 1 else None)
+    return states, estimates, target.prior.log_prob_free(free)
 
 
-def starts(kernel: Kernel, target: Target, key: jax.Array, chains: int) -> State:
-    """States of positive density, or an error that says there is none."""
+def starts(kernel: Kernel, target: Target, key: jax.Array, chains: int) -> tuple[Floats, State]:
+    """Free coordinates and states of positive density, or an error that says there is none."""
     generator = np.random.default_rng(np.asarray(jax.random.key_data(key)))
     probes, count = np.asarray(free_probes(target.prior)), tries(target, chains)
     fewest = max(_FEWEST_PARENTS, int(_PARENTS * count))
     free = probes[generator.integers(len(probes), size=count)]
     for generation in range(_GENERATIONS):
-        theta, log_prior = (np.asarray(part) for part in at_free(target.prior, jnp.asarray(free)))
         # the same random numbers for all: of many records, an estimate differs by more than θ that are near each other
-        states, estimate = states_at(kernel, target, jax.random.fold_in(key, generation), theta, 0)
-        density = np.asarray(estimate) + log_prior
+        states, *parts = states_at(kernel, target, jax.random.fold_in(key, generation), free, 0)
+        density = np.sum(parts, axis=0)
         usable = np.flatnonzero(density > -np.inf)  # not NaN either
         if not usable.size:
             raise InvalidArgument(
@@ -94,10 +99,10 @@ def starts(kernel: Kernel, target: Target, key: jax.Array, chains: int) -> State
         free = _offspring(generator, free[heaviest[: max(fewest, carries.size)]], count)
     chosen = carries[_choose(generator, density[carries], chains)]
     # with latents of their own: several for each start, of which one must be possible
-    own, _ = states_at(kernel, target, jax.random.fold_in(key, _GENERATIONS), theta[np.resize(chosen, count)], 1)
+    own, *_ = states_at(kernel, target, jax.random.fold_in(key, _GENERATIONS), free[np.resize(chosen, count)], 1)
     first = _first_usable(np.asarray(own.log_weight) > -np.inf, chains)
     kept = [jax.tree.map(np.asarray, each) for each in (own, states)]
-    return jax.tree.map(
+    return free[chosen], jax.tree.map(
         lambda new, old: np.where(np.reshape(first >= 0, (-1,) + (1,) * (new.ndim - 1)), new[first], old[chosen]), *kept
     )
 

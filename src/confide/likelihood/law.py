@@ -9,10 +9,11 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from confide._compile import IN_A_HURRY
 from confide.likelihood.moving import moving_law
-from confide.likelihood.record import RecordLaw, record_law, room_for
+from confide.likelihood.record import Floats, RecordLaw, record_law, room_for, weights_at
 from confide.population import Population
 from confide.statistic import Statistic
 
@@ -44,9 +45,19 @@ def moments(s: jax.Array, weights: jax.Array) -> tuple[jax.Array, jax.Array]:
     return mean, (centred * weights) @ centred.T
 
 
-@partial(jax.jit, compiler_options=IN_A_HURRY)
-def moments_at(law: RecordLaw | MovingLaw, thetas: jax.Array) -> tuple[jax.Array, jax.Array]:
+def moments_at(law: RecordLaw | MovingLaw, thetas: Floats) -> tuple[Floats, Floats]:
     """μ_s and Σ_s at many θ."""
+    if isinstance(law, MovingLaw):
+        mean, covariance = _moving_moments(law, thetas)
+        return np.asarray(mean), np.asarray(covariance)
+    weights = np.asarray(weights_at(law, thetas))
+    mean = weights @ law.s.T
+    centred = law.s - mean[:, :, None]
+    return mean, (centred * weights[:, None]) @ centred.swapaxes(1, 2)
+
+
+@partial(jax.jit, compiler_options=IN_A_HURRY)
+def _moving_moments(law: MovingLaw, thetas: jax.Array) -> tuple[jax.Array, jax.Array]:
     return jax.vmap(lambda theta: moments(*law.at(theta)))(thetas)
 
 
@@ -72,9 +83,15 @@ def _padded(array: jax.Array, fill: str) -> jax.Array:
     return jnp.pad(array, widths, mode="edge") if fill == "edge" else jnp.pad(array, widths)
 
 
-@partial(jax.jit, compiler_options=IN_A_HURRY)
-def nodes_at(law: RecordLaw | MovingLaw, thetas: jax.Array) -> Nodes:
+def nodes_at(law: RecordLaw | MovingLaw, thetas: Floats) -> Nodes:
     """The laws of a scalar s at θ of shape (B, d)."""
+    if isinstance(law, RecordLaw) and law.s.shape[1] == room_for(law.s.shape[1]):
+        return Nodes(law.s[0], weights_at(law, thetas))  # which a search for nodes has compiled
+    return _padded_nodes(law, thetas)
+
+
+@partial(jax.jit, compiler_options=IN_A_HURRY)
+def _padded_nodes(law: RecordLaw | MovingLaw, thetas: jax.Array) -> Nodes:
     s, weights = jax.vmap(law.at)(thetas)
     values = s[:, 0] if isinstance(law, MovingLaw) else jnp.asarray(law.s)[0]
     return Nodes(_padded(values, "edge"), _padded(weights, "zero"))

@@ -66,9 +66,8 @@ class NormalRoute(Route):
     def log_likelihood(self, model: Model, thetas: Any, values: Any) -> jax.Array:
         """All θ at once."""
         law = law_for(model.population, model.channel.statistic, thetas)
-        found = _log_likelihood(
-            law, model.channel.law, float(model.channel.n), jnp.asarray(thetas), jnp.asarray(values)
-        )
+        known = float(model.channel.n), np.asarray(thetas), np.asarray(values)
+        found = _log_likelihood(law, model.channel.law, *known)
         return require_finite(model, thetas, values, found)
 
     def information(self, model: Model, thetas: Any) -> jax.Array:
@@ -133,7 +132,8 @@ def normal_laplace(residual: jax.Array, spread: jax.Array, scale: jax.Array | fl
     negative (|z| > r) the product is e^{r²/2 ∓ rz} Φ(±z − r), where the squares of a large z have cancelled on paper.
     """
     z, r = residual / spread, spread / scale
-    return jnp.logaddexp(_one_side(z, r), _one_side(-z, r)) - jnp.log(2.0 * scale)
+    left, right = _one_side(jnp.stack([z, -z]), r)
+    return jnp.logaddexp(left, right) - jnp.log(2.0 * scale)
 
 
 def _one_side(z: jax.Array, r: jax.Array) -> jax.Array:

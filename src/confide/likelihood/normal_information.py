@@ -34,7 +34,7 @@ def normal_information(model: Model, thetas: Floats) -> jax.Array:
     channel = model.channel
     n = float(channel.n)
     law = law_for(model.population, channel.statistic, thetas)
-    mean, variance, d_mean, d_variance = _derivatives(law, jnp.asarray(thetas))
+    mean, variance, d_mean, d_variance = _derivatives(law, thetas)
     if isinstance(channel.law, NoiselessLaw) or isinstance(channel.law.noise, GaussianNoise):  # type: ignore[attr-defined]
         noise = 0.0 if isinstance(channel.law, NoiselessLaw) else channel.law.noise.scale**2  # type: ignore[attr-defined]
         return _gaussian(variance / n + noise * jnp.eye(variance.shape[-1]), d_mean, d_variance / n)
@@ -78,7 +78,7 @@ def _location_spread(noise: Noise, mean: Floats, spread: Floats) -> jax.Array:
         weight = np.ones_like(y)
     else:
         y, weight = panel_nodes(panel_edges(mean, spread, float(jnp.sqrt(noise.variance))))
-    return _square_scores(noise, jnp.asarray(mean), jnp.asarray(spread**2), jnp.asarray(y), jnp.asarray(weight))
+    return _square_scores(noise, mean, spread**2, y, weight)
 
 
 @jax.jit

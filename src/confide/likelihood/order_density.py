@@ -133,8 +133,8 @@ def log_likelihood(noisy: NoisyOrder, thetas: np.ndarray, y: np.ndarray) -> np.n
     rows = 1 if len(thetas) == 1 else _ROWS
     columns = 1 if y.size == 1 else 2 ** max(3, (y.size - 1).bit_length())
     padded = np.pad(thetas, [(0, -len(thetas) % rows), (0, 0)], mode="edge").reshape(-1, rows, thetas.shape[1])
-    values = jnp.asarray(np.pad(y, (0, columns - y.size), mode="edge"))
-    found = [np.asarray(_each(noisy, jnp.asarray(block), values)) for block in padded]
+    values = np.pad(y, (0, columns - y.size), mode="edge")
+    found = [np.asarray(_each(noisy, block, values)) for block in padded]
     return np.concatenate(found)[: len(thetas), : y.size]
 
 

@@ -55,7 +55,7 @@ def order_information(noisy: NoisyOrder, thetas: np.ndarray, name: str) -> jax.A
         over_y = gauss(order // 2, size // 2) if many else rule
         better = np.stack([_information(noisy, values, theta, rule, over_y) for theta in jnp.asarray(thetas)])
         if last is not None and np.all(np.abs(better - last) <= _allowed(better, thetas)):
-            return jnp.asarray(better)
+            return jax.device_put(better)
         last = better
     raise AccuracyError(
         f"the information of {name} does not settle to {_TOLERANCE:g} with {_ORDERS[-1][0]} nodes a panel; "

@@ -104,7 +104,7 @@ class PoolRoute(Route):
 
     def by_batch(self, model: Model, thetas: Any, values: Any) -> np.ndarray:
         """The logs of the means over each batch of windows (M, Y, batches): their spread is the error of p(y | θ)."""
-        pool, prepared, y = self.pool(model), window_model(model), jnp.asarray(values)
+        pool, prepared, y = self.pool(model), window_model(model), np.asarray(values)
         # NumPy stacks them without a program of its own for every number of θ
         return np.stack([_log_batches(prepared, theta, pool, y) for theta in np.asarray(thetas)])
 
@@ -121,7 +121,7 @@ class PoolRoute(Route):
         """The Fisher information at each θ (M, d) and its standard error, each (M, d, d)."""
         pool = self.pool(model, size, key)
         prepared = window_model(model)
-        found = [pool_information(prepared, theta, pool) for theta in jnp.asarray(thetas)]
+        found = [pool_information(prepared, theta, pool) for theta in np.asarray(thetas)]
         return np.stack([matrix for matrix, _ in found]), np.stack([error for _, error in found])
 
     def pool(self, model: Model, size: int | None = None, key: Any = None) -> Pool:

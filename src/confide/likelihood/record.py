@@ -207,7 +207,7 @@ def _refine(
         spare = (0, room_for(x.size + 2) - x.size - 2)
         filled_up = np.pad(x.ravel(), spare, mode="edge"), np.pad(base.ravel(), spare)
         law = _finish(population, statistic, *filled_up, low, high)
-        weights = np.asarray(weights_at(law, jnp.asarray(filled(thetas))))[: len(thetas)]
+        weights = np.asarray(weights_at(law, filled(thetas)))[: len(thetas)]
         defect = np.abs(weights.sum(axis=-1) - 1.0)
         worst = np.argsort(defect)[::-1][:8]
         worst = worst[defect[worst] >= _LARGEST_DEFECT]

@@ -96,7 +96,7 @@ class RecordsRoute(Route):
                 values = self.tabulate(model, values, thetas)
         blocks = np.split(thetas, range(_MOST_THETAS, len(thetas), _MOST_THETAS))
         found = np.concatenate([_log_likelihood(one, block, values) for block in blocks])
-        return jnp.asarray(found) if isinstance(values, Binned) else require_finite(model, thetas, values, found)
+        return jax.device_put(found) if isinstance(values, Binned) else require_finite(model, thetas, values, found)
 
     def tabulate(self, model: Model, values: Any, thetas: Any) -> Binned:
         """The values (n,) or (Y, n) binned, so that the log-likelihood costs the same for every n.
@@ -126,7 +126,7 @@ class RecordsRoute(Route):
         size = _MOST_INFORMATION if one.still else 1
         batches = np.split(thetas, range(size, len(thetas), size))
         each = [fisher(one, one.densities(batch, TAIL * one.noise.scale)) for batch in batches]
-        return jnp.asarray(model.channel.n * np.concatenate(each))
+        return jax.device_put(model.channel.n * np.concatenate(each))
 
 
 def _as_thetas(model: Model, thetas: Any) -> Floats:

@@ -11,7 +11,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from confide.errors import AccuracyError
@@ -72,7 +71,7 @@ class Route(ABC):
 
         A route that can share work between many θ overrides this.
         """
-        return require_finite(model, thetas, values, _outer(self, model, jnp.asarray(thetas), jnp.asarray(values)))
+        return require_finite(model, thetas, values, _outer(self, model, np.asarray(thetas), np.asarray(values)))
 
     @abstractmethod
     def information(self, model: Model, thetas: Any) -> jax.Array:
@@ -87,7 +86,7 @@ def require_finite(model: Model, thetas: Any, values: Any, found: Any) -> jax.Ar
     log_p, thetas = np.asarray(found), np.asarray(thetas)
     lost = np.isnan(log_p).any(axis=0) | (log_p == -np.inf).all(axis=0)
     if not np.any(lost):
-        return jnp.asarray(found)
+        return jax.device_put(found)
     y = np.asarray(values).reshape(log_p.shape[1], -1)[int(np.argmax(lost))]
     shown = f"{y[0]:g}" if y.size == 1 else f"({', '.join(f'{part:g}' for part in y[:4])}{', …' if y.size > 4 else ''})"
     asked = " to ".join(str(tuple(np.round(theta, 6).tolist())) for theta in (thetas[0], thetas[-1])[: len(thetas)])

@@ -78,10 +78,9 @@ def in_runs(
     found = np.empty((3, len(thetas), len(values)))
     for start in range(0, len(thetas), _ROWS):
         rows = np.arange(start, start + _ROWS).clip(max=len(thetas) - 1)
-        nodes = nodes_at(law, jnp.asarray(thetas[rows]))
+        nodes = nodes_at(law, thetas[rows])
         parts = [
-            np.stack(invert_runs(inversion, nodes, jnp.asarray(runs[first : first + _RUNS])))
-            for first in range(0, len(runs), _RUNS)
+            np.stack(invert_runs(inversion, nodes, runs[first : first + _RUNS])) for first in range(0, len(runs), _RUNS)
         ]
         together = np.concatenate(parts, axis=2).reshape(3, _ROWS, -1)[..., place]
         found[:, start : start + _ROWS, order] = together[:, : len(thetas) - start]

@@ -120,7 +120,7 @@ class SpectralRoute(Route):
             pending = [more for group in pending if np.any(lost[group.index] > _CUT) for more in group.with_more()]
         require_finite(model, thetas, values, result)
         _require_decay(model, values, result, cut)
-        return jnp.asarray(result)
+        return jax.device_put(result)
 
     def log_prob(self, model: Model, theta: jax.Array, value: jax.Array) -> jax.Array:
         """One θ inside a trace: nodes move with θ, and the grid is chosen from its moments."""
@@ -211,7 +211,7 @@ def _plan(model: Model, content: bytes) -> tuple[Group, ...]:
     law = law_for(model.population, model.channel.statistic, thetas, *_tilt(model))
     transform = noise_transform(model)
     assert transform is not None
-    means, covariances = (np.asarray(part)[: len(thetas)] for part in moments_at(law, jnp.asarray(filled(thetas))))
+    means, covariances = (part[: len(thetas)] for part in moments_at(law, filled(thetas)))
     mean, spread = means[:, 0], np.sqrt(covariances[:, 0, 0])
     width = np.sqrt(spread**2 / model.channel.n + transform.variance)
     order = np.argsort(width)
@@ -325,7 +325,7 @@ def _in_blocks(group: Group, inversion: inv.Inversion, thetas: Floats, y: Floats
     law = group.law_for(inversion)
     log_prob, cut = np.empty(y.shape), np.empty(y.shape)
     for block in blocks(thetas, y):
-        found = inv.invert(inversion, nodes_at(law, jnp.asarray(block.thetas)), jnp.asarray(block.y))
+        found = inv.invert(inversion, nodes_at(law, block.thetas), block.y)
         block.scatter(log_prob, found.log_prob)
         block.scatter(cut, found.truncation)
     return log_prob, cut

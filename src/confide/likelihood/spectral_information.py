@@ -11,7 +11,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
@@ -41,7 +40,7 @@ def spectral_information(model: Model, thetas: Floats) -> jax.Array:
     for group in plan(model, thetas):
         y, weight = _y_rule(group, thetas[group.index])
         result[group.index] = _integrate(model, group, thetas[group.index], y, weight)
-    return jnp.asarray(result)
+    return jax.device_put(result)
 
 
 def _integrate(model: Model, group: Group, thetas: Floats, y: Floats, weight: Floats) -> Floats:
@@ -90,8 +89,8 @@ def _in_runs(group: Group, inversion: inv.Inversion, thetas: Floats, y: Floats, 
     log_prob, cut, rounding = np.empty((3, *y.shape))
     score = np.empty((*y.shape, thetas.shape[1]))
     for block in blocks(thetas, y, run):
-        at = jnp.asarray(block.thetas)
-        runs = jnp.asarray(block.y.reshape(len(block.y), -1, run))
+        at = block.thetas
+        runs = block.y.reshape(len(block.y), -1, run)
         density, found = inv.invert_with_score(inversion, nodes_at(record, at), slopes_at(record, at), runs)
         block.scatter(log_prob, density.log_prob)
         block.scatter(cut, density.truncation)
@@ -101,7 +100,7 @@ def _in_runs(group: Group, inversion: inv.Inversion, thetas: Floats, y: Floats, 
 
 
 def _moments(group: Group, thetas: Floats) -> tuple[Floats, Floats]:
-    found = moments_at(group.law, jnp.asarray(filled(thetas)))
+    found = moments_at(group.law, filled(thetas))
     mean, covariance = (np.asarray(part)[: len(thetas)] for part in found)
     return mean[:, 0], np.sqrt(covariance[:, 0, 0] / group.inversion.n + group.inversion.transform.variance)
 

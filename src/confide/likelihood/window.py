@@ -102,12 +102,12 @@ _outward = jax.jit(outward)
 @functools.lru_cache(maxsize=4)
 def _simulate(n: int, rank: int, cap: int, length: int, seed: bytes, implementation: Hashable) -> Pool:
     with jax.enable_x64(True):
-        key = jax.random.wrap_key_data(jnp.asarray(np.frombuffer(seed, dtype=np.uint32)), impl=implementation)
+        key = jax.random.wrap_key_data(jax.device_put(np.frombuffer(seed, dtype=np.uint32)), impl=implementation)
         for_middle, for_above, for_below = jax.random.split(key, 3)
         middle = stratified_middles(for_middle, n, rank, length, BATCHES).ravel()
         shape = (middle.size, cap)
         above, below = (jax.random.exponential(k, shape, dtype=jnp.float64) for k in (for_above, for_below))
-        zeta = _outward(jnp.asarray(middle), above, below, Ranks(float(n), float(rank)))
+        zeta = _outward(middle, above, below, Ranks(float(n), float(rank)))
         finite = jnp.where(jnp.isfinite(zeta), zeta, middle[0])
         return Pool(zeta.reshape(BATCHES, length, -1), jnp.min(finite), jnp.max(finite))
 

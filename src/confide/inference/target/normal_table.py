@@ -47,12 +47,12 @@ def normal_table(model: Model, value: jax.Array, prior: Prior) -> Table | None:
     values = np.asarray(value)[None]
 
     def posterior(free: Floats) -> Floats:
-        theta, log_prior = (np.asarray(part) for part in at_free(prior, jnp.asarray(free[:, None])))
+        theta, log_prior = (np.asarray(part) for part in at_free(prior, free[:, None]))
         return np.asarray(by_normal(model, theta, values)[:, 0] + log_prior)
 
     def entries(free: Floats) -> Floats:
         thetas = constrained(prior, free[:, None])
-        return np.asarray(_entries(model, jnp.asarray(filled(thetas))))[: len(thetas)]
+        return np.asarray(_entries(model, filled(thetas)))[: len(thetas)]
 
     try:
         first, last = (float(end[0]) for end in line.reach(prior))

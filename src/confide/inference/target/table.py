@@ -48,7 +48,7 @@ class Table(eqx.Module):
 def through(free: Floats, values: Floats) -> Table:
     """The table through values at equal steps."""
     spline = CubicSpline(free, values)
-    return Table(jnp.asarray(free[0]), jnp.asarray(free[1] - free[0]), jnp.asarray(spline.c))
+    return Table(*jax.device_put((free[0], free[1] - free[0], spline.c)))
 
 
 def tabulated(

@@ -26,7 +26,7 @@ def log_likelihood_on(line_: line.Line, prior: Prior) -> tuple[np.ndarray, np.nd
     """The free coordinates of a posterior on a line, and log p(y | θ) there up to a constant."""
     kept = line.carried(line_)
     free, density = line_.free[kept], line_.density[kept]
-    return free, np.log(density) - np.asarray(at_free(prior, jnp.asarray(free[:, None]))[1])
+    return free, np.log(density) - np.asarray(at_free(prior, free[:, None])[1])
 
 
 class TabulatedTarget(Target):
