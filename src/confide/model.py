@@ -96,10 +96,10 @@ class Model:
         each = values.reshape(-1, *shape)
         rows = thetas.reshape(-1, thetas.shape[-1])
         if isinstance(thetas, jax.core.Tracer) or isinstance(value, jax.core.Tracer):
-            found = chosen.traced(self, rows, jnp.asarray(each))
+            found: Any = chosen.traced(self, rows, jnp.asarray(each))
         else:
             found = chosen.log_likelihood(self, np.asarray(rows), np.asarray(each))
-        return found.reshape(*batch, *values.shape[: values.ndim - len(shape)])
+        return found.reshape((*batch, *values.shape[: values.ndim - len(shape)]))
 
     def __str__(self) -> str:
         return f"Records from {self.population}.\n{self.channel}"

@@ -288,4 +288,4 @@ def _double(leaf: Any) -> Any:
     array = np.asarray(leaf)
     if array.dtype == np.float32:
         array = np.vectorize(lambda number: float(str(number)))(array)
-    return jax.device_put(array.astype(np.float64)) if np.issubdtype(array.dtype, np.floating) else leaf
+    return array.astype(np.float64) if np.issubdtype(array.dtype, np.floating) else leaf

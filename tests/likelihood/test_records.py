@@ -14,7 +14,7 @@ from scipy import stats
 from confide import populations
 from confide.channel import Channel
 from confide.errors import AccuracyError, IncompatibleError, InvalidArgument
-from confide.likelihood import still
+from confide.likelihood import still_panels
 from confide.likelihood.moving import moving_law
 from confide.likelihood.one_record import local
 from confide.likelihood.records import RecordsRoute
@@ -464,19 +464,19 @@ def test_panels_of_a_round_range_serve_as_well_as_their_own(monkeypatch):
     model = Model(population, channel)
     values = np.asarray(model.simulate(0, 2.0, (3,)))
     ranges = [np.linspace(0.3, 5.0, 60), np.linspace(0.31, 4.7, 50), np.geomspace(0.02, 50.0, 40)]
-    still._round_edges.cache_clear()
+    still_panels._round_panels.cache_clear()
     shared = [ROUTE.log_likelihood(model, thetas[:, None], values) for thetas in ranges]
-    built = still._round_edges.cache_info()
+    built = still_panels._round_panels.cache_info()
     assert (built.misses, built.hits) == (2, 1)
-    still._panels.cache_clear()
-    monkeypatch.setattr(still, "_round_range", lambda population, thetas: None)
+    still_panels._panels.cache_clear()
+    monkeypatch.setattr(still_panels, "_round_range", lambda population, thetas: None)
     for thetas, found in zip(ranges, shared, strict=True):
         np.testing.assert_allclose(found, ROUTE.log_likelihood(model, thetas[:, None], values), rtol=1e-10)
-    still._panels.cache_clear()
+    still_panels._panels.cache_clear()
 
 
 @pytest.mark.parametrize(
     "thetas", [np.linspace(1.0, 2.0, 5), np.geomspace(1e-20, 1e20, 64), np.full(64, np.inf), np.linspace(0.0, 1.0, 64)]
 )
 def test_no_round_range_for_few_or_far(thetas):
-    assert still._round_range(populations.normal_variance(), thetas[:, None]) is None
+    assert still_panels._round_range(populations.normal_variance(), thetas[:, None]) is None

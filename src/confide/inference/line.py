@@ -227,14 +227,12 @@ def _cell(cumulative: Floats, level: Floats) -> NDArray[np.intp]:
 
 
 def invert(level: Floats, fine: Floats, density: Floats, cumulative: Floats) -> Floats:
-    """Quantiles by the table, exact for a density that is linear between its entries."""
+    """Quantiles by the table of equal steps, exact for a density that is linear between its entries."""
     index = _cell(cumulative, level)
-    step = fine[index + 1] - fine[index]
-    left, right = density[index], density[index + 1]
-    missing = level - cumulative[index]
-    slope = (right - left) / step
-    root = np.sqrt(np.maximum(left**2 + 2 * slope * missing, 0.0))
-    # 2·missing/(left + root) is the stable form of the quadratic's solution
-    total = left + root
-    offset = np.where(total > 0, 2 * missing / np.where(total > 0, total, 1.0), 0.5 * step)
-    return np.asarray(fine[index] + np.minimum(offset, step))
+    step = fine[1] - fine[0]
+    left, rise = density[index], np.diff(density)[index]
+    missing = (level - cumulative[index]) / step
+    # 2·missing/(left + root) is the stable form of the quadratic's solution, in steps
+    total = left + np.sqrt(np.maximum(left * left + 2.0 * rise * missing, 0.0))
+    offset = np.divide(2.0 * missing, total, out=np.full_like(missing, 0.5), where=total > 0)
+    return np.asarray(fine[0] + step * (index + np.minimum(offset, 1.0)))

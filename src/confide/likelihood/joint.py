@@ -31,7 +31,7 @@ from confide.likelihood.law import MovingLaw, law_for, moments
 from confide.likelihood.moving import moving_law
 from confide.likelihood.normal import NormalRoute, convolved, log_normal
 from confide.likelihood.record import RecordLaw
-from confide.likelihood.route import Route
+from confide.likelihood.route import Floats, Route
 from confide.mechanism.additive import AdditiveLaw
 from confide.mechanism.noise import GaussianNoise, Noise
 from confide.model import Model
@@ -60,7 +60,7 @@ class Joint(ABC):
         """log p(y₁, y₂, … | θ) at one θ, differentiable in θ; for use inside a trace, so nothing is checked."""
 
     @abstractmethod
-    def log_likelihood(self, thetas: Any, values: Sequence[Any]) -> jax.Array:
+    def log_likelihood(self, thetas: Any, values: Sequence[Any]) -> Floats:
         """The same at all θ (M, d), which are concrete: shape (M,)."""
 
 
@@ -142,11 +142,11 @@ class Disjoint(Joint):
         parts = zip(self.models, self.routes, values, strict=True)
         return jnp.sum(jnp.stack([route.log_prob(model, theta, jnp.asarray(value)) for model, route, value in parts]))
 
-    def log_likelihood(self, thetas: Any, values: Sequence[Any]) -> jax.Array:
+    def log_likelihood(self, thetas: Any, values: Sequence[Any]) -> Floats:
         """Σ log p(y_i | θ) at all θ."""
         parts = zip(self.models, self.routes, self.check(values), strict=True)
         found = [route.log_likelihood(model, np.asarray(thetas), value[None]) for model, route, value in parts]
-        return jnp.sum(jnp.stack([jnp.asarray(part)[:, 0] for part in found]), axis=0)
+        return np.asarray(np.sum([part[:, 0] for part in found], axis=0))
 
 
 @dataclass(frozen=True)
@@ -183,11 +183,11 @@ class SameRecords(Joint):
         mean, covariance = moments(*moving_law(self.models[0].population, self.statistic, theta))
         return _log_density(self.noises, _joined(values) - mean, covariance / self.models[0].channel.n)
 
-    def log_likelihood(self, thetas: Any, values: Sequence[Any]) -> jax.Array:
+    def log_likelihood(self, thetas: Any, values: Sequence[Any]) -> Floats:
         """All θ at once."""
         value = _joined(self.check(values))
         law = law_for(self.models[0].population, self.statistic, thetas)
-        return _each(law, self.noises, float(self.models[0].channel.n), jnp.asarray(thetas), value)
+        return np.asarray(_each(law, self.noises, float(self.models[0].channel.n), np.asarray(thetas), value))
 
 
 @jax.jit

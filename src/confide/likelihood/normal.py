@@ -22,7 +22,7 @@ from confide.likelihood.law import MovingLaw, law_for, moments
 from confide.likelihood.mills import log_mills
 from confide.likelihood.moving import moving_law
 from confide.likelihood.record import RecordLaw
-from confide.likelihood.route import Route, require_finite
+from confide.likelihood.route import Floats, Route, require_finite
 from confide.likelihood.spectral import frequency_grid
 from confide.likelihood.transforms import DiscreteTransform
 from confide.mechanism.additive import AdditiveLaw
@@ -63,7 +63,7 @@ class NormalRoute(Route):
         mean, covariance = moments(s, weights)
         return log_density(model.channel.law, value, mean, covariance / model.channel.n)
 
-    def log_likelihood(self, model: Model, thetas: Any, values: Any) -> jax.Array:
+    def log_likelihood(self, model: Model, thetas: Any, values: Any) -> Floats:
         """All θ at once."""
         law = law_for(model.population, model.channel.statistic, thetas)
         known = float(model.channel.n), np.asarray(thetas), np.asarray(values)

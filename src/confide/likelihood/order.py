@@ -19,7 +19,7 @@ import numpy as np
 
 from confide.likelihood.order_density import WIDEST, NoisyOrder, log_likelihood, noise_grid
 from confide.likelihood.order_rank import rank_law
-from confide.likelihood.route import Route, require_finite
+from confide.likelihood.route import Floats, Route, require_finite
 from confide.likelihood.transformed import transformed_law
 from confide.likelihood.transformed_steps import MOST_STEPS, discrete_law
 from confide.mechanism.additive import AdditiveLaw
@@ -61,7 +61,7 @@ class OrderRoute(Route):
         noisy = noisy_order(model)
         return jax.vmap(lambda theta: noisy.log_prob(theta, values))(thetas)
 
-    def log_likelihood(self, model: Model, thetas: Any, values: Any) -> jax.Array:
+    def log_likelihood(self, model: Model, thetas: Any, values: Any) -> Floats:
         """All θ (M, d) against all values (Y,): one rule per θ."""
         found = log_likelihood(noisy_order(model), np.asarray(thetas), np.asarray(values))
         return require_finite(model, thetas, values, found)

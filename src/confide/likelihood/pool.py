@@ -22,7 +22,7 @@ from confide._random import as_key, unrolled
 from confide.errors import IncompatibleError
 from confide.likelihood.pool_density import WindowModel, log_batches, log_density, log_density_error
 from confide.likelihood.pool_information import pool_information
-from confide.likelihood.route import Route, require_finite
+from confide.likelihood.route import Floats, Route, require_finite
 from confide.likelihood.transformed import transformed_law
 from confide.likelihood.transformed_steps import MOST_STEPS, discrete_law
 from confide.likelihood.window import Pool, Ranks, simulate_pool
@@ -98,7 +98,7 @@ class PoolRoute(Route):
         prepared, pool = window_model(model), self.pool(model)
         return jax.lax.map(lambda theta: log_density(prepared, theta, pool, values), thetas)
 
-    def log_likelihood(self, model: Model, thetas: Any, values: Any) -> jax.Array:
+    def log_likelihood(self, model: Model, thetas: Any, values: Any) -> Floats:
         """All θ (M, d) against all values (Y,): the windows are made once per θ."""
         return over_batches(model, thetas, values, self.by_batch(model, thetas, values))
 
@@ -134,7 +134,7 @@ class PoolRoute(Route):
         return simulate_pool(chosen, channel.n, rank, channel.law.window, self.size if size is None else size)
 
 
-def over_batches(model: Model, thetas: Any, values: Any, each: np.ndarray) -> jax.Array:
+def over_batches(model: Model, thetas: Any, values: Any, each: np.ndarray) -> Floats:
     """log p(y | θ) (M, Y) from what each batch says of it (M, Y, batches)."""
     return require_finite(model, thetas, values, logsumexp(each, axis=-1) - np.log(each.shape[-1]))
 

@@ -87,7 +87,7 @@ class RecordsRoute(Route):
         each = log_density(one.population, one.statistic, one.changes, one.law, one.record, theta, y)
         return jnp.asarray(value.total(each)[0]) if isinstance(value, Binned) else each.sum()
 
-    def log_likelihood(self, model: Model, thetas: Any, values: Any) -> jax.Array:
+    def log_likelihood(self, model: Model, thetas: Any, values: Any) -> Floats:
         """log p(y | θ) for known θ (M, d) and values (Y, n), or binned ones: shape (M, Y)."""
         one, thetas = local(model), _as_thetas(model, thetas)
         if not isinstance(values, Binned):
@@ -96,7 +96,7 @@ class RecordsRoute(Route):
                 values = self.tabulate(model, values, thetas)
         blocks = np.split(thetas, range(_MOST_THETAS, len(thetas), _MOST_THETAS))
         found = np.concatenate([_log_likelihood(one, block, values) for block in blocks])
-        return jax.device_put(found) if isinstance(values, Binned) else require_finite(model, thetas, values, found)
+        return found if isinstance(values, Binned) else require_finite(model, thetas, values, found)
 
     def tabulate(self, model: Model, values: Any, thetas: Any) -> Binned:
         """The values (n,) or (Y, n) binned, so that the log-likelihood costs the same for every n.

@@ -130,11 +130,11 @@ class ResponseRoute(Route):
         distance = jnp.abs(jnp.asarray(value).reshape(-1)[:, None] - jnp.asarray(law.levels))
         return jnp.sum(log_tau[jnp.argmin(distance, axis=1)])
 
-    def log_likelihood(self, model: Model, thetas: Any, values: Any) -> jax.Array:
+    def log_likelihood(self, model: Model, thetas: Any, values: Any) -> Floats:
         """log p(y | θ) for all θ (M, d) and answers (Y, n): shape (M, Y), from counts of the levels."""
         law, answers = _parts(model)
         counts = _counts(np.asarray(law.levels), np.asarray(values, dtype=float))
-        return jnp.asarray(_log_probabilities(*answers, law.keep, _as_thetas(model, thetas)) @ counts.T)
+        return np.asarray(_log_probabilities(*answers, law.keep, _as_thetas(model, thetas))) @ counts.T
 
     def information(self, model: Model, thetas: Any) -> jax.Array:
         """n Σ_l (∂τ_l)(∂τ_l)ᵀ/τ_l."""

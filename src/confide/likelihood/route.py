@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import jax
 import numpy as np
+from numpy.typing import NDArray
 
 from confide.errors import AccuracyError
 from confide.mechanism.additive import AdditiveLaw
@@ -19,7 +20,7 @@ from confide.mechanism.lattice import LatticeNoise
 
 if TYPE_CHECKING:
     from confide.model import Model
-
+Floats = NDArray[np.float64]
 
 #: noise scales outside the statistic's range beyond which no double-precision number tells values of θ apart
 _FURTHEST = 1e100
@@ -66,7 +67,7 @@ class Route(ABC):
         """`log_likelihood` inside somebody's trace."""
         return jax.vmap(lambda theta: jax.vmap(lambda value: self.log_prob(model, theta, value))(values))(thetas)
 
-    def log_likelihood(self, model: Model, thetas: Any, values: Any) -> jax.Array:
+    def log_likelihood(self, model: Model, thetas: Any, values: Any) -> Floats:
         """log p(y | θ) for all θ (M, d) and all values (Y, …): shape (M, Y). θ and values are concrete and checked.
 
         A route that can share work between many θ overrides this.
@@ -81,12 +82,12 @@ class Route(ABC):
         """
 
 
-def require_finite(model: Model, thetas: Any, values: Any, found: Any) -> jax.Array:
-    """log p (M, Y) as it is, or an error that says at which y it is not a number, or underflows for every θ."""
+def require_finite(model: Model, thetas: Any, values: Any, found: Any) -> Floats:
+    """log p (M, Y) in NumPy, or an error that says at which y it is not a number, or underflows for every θ."""
     log_p, thetas = np.asarray(found), np.asarray(thetas)
     lost = np.isnan(log_p).any(axis=0) | (log_p == -np.inf).all(axis=0)
     if not np.any(lost):
-        return jax.device_put(found)
+        return log_p
     y = np.asarray(values).reshape(log_p.shape[1], -1)[int(np.argmax(lost))]
     shown = f"{y[0]:g}" if y.size == 1 else f"({', '.join(f'{part:g}' for part in y[:4])}{', …' if y.size > 4 else ''})"
     asked = " to ".join(str(tuple(np.round(theta, 6).tolist())) for theta in (thetas[0], thetas[-1])[: len(thetas)])

@@ -108,7 +108,7 @@ class SpectralRoute(Route):
             )
         return None
 
-    def log_likelihood(self, model: Model, thetas: Any, values: Any) -> jax.Array:
+    def log_likelihood(self, model: Model, thetas: Any, values: Any) -> Floats:
         """Grouped, checked inversion at concrete θ and y."""
         thetas, values = np.asarray(thetas), np.asarray(values)
         result, cut = np.empty((2, len(thetas), len(values)))
@@ -120,7 +120,7 @@ class SpectralRoute(Route):
             pending = [more for group in pending if np.any(lost[group.index] > _CUT) for more in group.with_more()]
         require_finite(model, thetas, values, result)
         _require_decay(model, values, result, cut)
-        return jax.device_put(result)
+        return result
 
     def log_prob(self, model: Model, theta: jax.Array, value: jax.Array) -> jax.Array:
         """One θ inside a trace: nodes move with θ, and the grid is chosen from its moments."""
