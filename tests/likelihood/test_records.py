@@ -8,19 +8,23 @@ import jax
 import jax.numpy as jnp
 import mpmath as mp
 import numpy as np
+import numpyro.distributions as dist
 import pytest
+from numpyro.distributions import constraints
 from scipy import stats
 
 from confide import populations
 from confide.channel import Channel
 from confide.errors import AccuracyError, IncompatibleError, InvalidArgument
 from confide.likelihood import still_panels
+from confide.likelihood.frames import frame as frame_of
 from confide.likelihood.moving import moving_law
 from confide.likelihood.one_record import local
 from confide.likelihood.records import RecordsRoute
 from confide.likelihood.records_density import log_density
 from confide.mechanism import Gaussian, Laplace, Law, Mechanism, Noiseless, RandomizedResponse, SmoothLaplace
 from confide.model import Model
+from confide.population import Population
 from confide.privacy import ApproxDP, PureDP
 from confide.statistic import Each, Maximum, Mean, Median
 from tests.likelihood.test_moving import FAMILIES, finite_difference, quad
@@ -480,3 +484,19 @@ def test_panels_of_a_round_range_serve_as_well_as_their_own(monkeypatch):
 )
 def test_no_round_range_for_few_or_far(thetas):
     assert still_panels._round_range(populations.normal_variance(), thetas[:, None]) is None
+
+
+@pytest.mark.parametrize("width", [0.05, 0.3, 1.0])
+def test_a_look_at_a_few_points_finds_the_panels_that_are_too_wide(width):
+    """A narrow bump at a positive location: panels made for some locations are too wide for those between them."""
+    population = Population(lambda location: dist.Normal(location, width), {"location": constraints.positive}, "a bump")
+    frame = frame_of(population, Each("x", bounds=(0, 70)), 7)
+    made, asked = np.geomspace(32.0, 64.0, 9)[:, None], np.random.default_rng(0).uniform(32.0, 64.0, (64, 1))
+    with jax.enable_x64(True):
+        panels, _ = still_panels._refined(population, frame, made, 50.0)
+        few, _, missing = still_panels._looked_at(panels, asked, 50.0, still_panels._FEW)
+        full, *_ = still_panels._looked_at(panels, asked, 50.0)
+    assert np.any(full) or width == 1.0
+    np.testing.assert_array_equal(few.any(axis=1), full.any(axis=1))
+    # the total mass alone would not tell
+    assert np.any(full[missing <= still_panels._LARGEST_DEFECT]) or width == 1.0

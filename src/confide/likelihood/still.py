@@ -26,7 +26,8 @@ from confide.likelihood.gauss import TO_LEGENDRE, on_panels
 from confide.likelihood.pieces import Pieces
 from confide.likelihood.record import ORDER, Floats, RecordLaw
 from confide.likelihood.response import Cells
-from confide.likelihood.still_panels import Panels, panels_for, slopes_of, tabulated, weights_of
+from confide.likelihood.still_panels import Panels, panels_for
+from confide.likelihood.still_weights import slopes_of, tabulated, weights_of
 from confide.mechanism import DiscreteLaplace, LaplaceNoise, LatticeNoise, Noise
 from confide.population import Population
 from confide.statistic import Statistic

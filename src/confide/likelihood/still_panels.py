@@ -9,21 +9,23 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from numpy.typing import NDArray
 from numpyro.distributions import constraints
 
+from confide._compile import IN_A_HURRY
 from confide.errors import AccuracyError
+from confide.likelihood.blocks import filled
 from confide.likelihood.frames import Frame
 from confide.likelihood.frames import frame as frame_of
 from confide.likelihood.gauss import HALF_NODES, TO_HALVES, Mask, halve, on_panels
 from confide.likelihood.record import NODES, ORDER, WEIGHTS, Floats, RecordLaw
-from confide.likelihood.response import Cells
-from confide.population import Population
+from confide.likelihood.still_weights import densities_at, tabulated, weights_of
+from confide.population import Population, density, tails
 from confide.statistic import Statistic
 
 #: how far the polynomial through a panel's nodes may be off, relative to the density's largest value on the panel
@@ -35,42 +37,8 @@ _CHOSEN = 16
 _MANY = 32
 #: the widest range that panels of others may have
 _OCTAVES = 32
-_ROWS, _COLUMNS = 32, 1024
-
-
-@jax.jit
-def weights_of(law: RecordLaw | Cells, thetas: jax.Array) -> jax.Array:
-    """w_j(θ), shape (θ, nodes)."""
-    return jnp.asarray(jax.vmap(law.weights)(thetas))
-
-
-@jax.jit
-def slopes_of(law: RecordLaw | Cells, thetas: jax.Array) -> jax.Array:
-    """∂w_j/∂θ, shape (θ, nodes, d)."""
-    return jnp.asarray(jax.vmap(jax.jacfwd(law.weights))(thetas))
-
-
-def tabulated(compute: Callable[..., jax.Array], law: RecordLaw | Cells, thetas: Floats) -> Floats:
-    """Weights or their slopes at all θ, in blocks of one size: compiled once per population."""
-    rows = []
-    for at in range(0, len(thetas), _ROWS):
-        block = thetas[at : at + _ROWS]
-        padded = np.concatenate([block, np.repeat(block[-1:], _ROWS - len(block), axis=0)])
-        rows.append(_one_block(compute, law, padded)[: len(block)])
-    return np.concatenate(rows)
-
-
-def _one_block(compute: Callable[..., jax.Array], law: RecordLaw | Cells, thetas: Floats) -> Floats:
-    if isinstance(law, Cells):
-        return np.asarray(compute(law, thetas))
-    parts = []
-    for at in range(0, max(law.x.size, 1), _COLUMNS):
-        some = law.x[at : at + _COLUMNS]
-        x = np.concatenate([some, np.full(_COLUMNS - some.size, law.x[-1] if law.x.size else law.low)])
-        chunk = RecordLaw(law.population, x, np.ones(_COLUMNS), np.zeros(0), law.low, law.high)
-        part = np.asarray(compute(chunk, thetas))
-        parts.append(part[:, : some.size])
-    return np.concatenate([*parts, part[:, _COLUMNS:]], axis=1)  # the atoms are the same in every chunk
+#: of the nodes of a panel's halves, those at which panels of others are looked at
+_FEW = np.linspace(0, HALF_NODES.size - 1, 8).astype(int)
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,18 +81,21 @@ def _panels(
     around = _round_range(population, thetas)
     shared = None if around is None else _round_panels(population, statistic, changes, nats, *around)
     if shared is not None:
-        rough, weights, missing = _looked_at(shared, thetas, nats)
+        rough, weights, missing = _looked_at(shared, thetas, nats, _FEW)
         if not np.any(rough) and missing.max() <= _LARGEST_DEFECT:
             return shared, weights
     return _refined(population, frame_of(population, statistic, changes), thetas, nats)
 
 
 def _round_range(population: Population, thetas: Floats) -> tuple[int, int] | None:
-    """Powers of two around many values of a positive parameter: data that differ a little share their panels."""
+    """Powers of four around many values of a positive parameter: data that differ a little share their panels.
+
+    By their logarithms to the base of two, which are even.
+    """
     positive = [parameter.constraint for parameter in population.space] == [constraints.positive]
     if not positive or len(thetas) < _MANY or thetas.min() <= 0 or not np.all(np.isfinite(thetas)):
         return None
-    low, high = math.floor(math.log2(thetas.min())), math.ceil(math.log2(thetas.max()))
+    low, high = 2 * math.floor(0.5 * math.log2(thetas.min())), 2 * math.ceil(0.5 * math.log2(thetas.max()))
     return (low, high) if high - low <= _OCTAVES else None
 
 
@@ -140,12 +111,14 @@ def _round_panels(
         return None
 
 
-def _looked_at(panels: Panels, thetas: Floats, nats: float) -> tuple[Mask, Floats, Floats]:
+def _looked_at(
+    panels: Panels, thetas: Floats, nats: float, checks: NDArray[np.intp] | slice = slice(None)
+) -> tuple[Mask, Floats, Floats]:
     """Which panels are too wide at which θ; the weights; and by how much their sums miss one."""
-    edges, law = panels.edges, panels.law
-    wide = np.diff(edges) > _smallest(panels.frame)
-    rough = ~_resolved(law.population, thetas, edges[:-1], edges[1:], _floor(nats)) & wide
-    weights = tabulated(weights_of, law, thetas)
+    a, b = panels.edges[:-1], panels.edges[1:]
+    weights = tabulated(weights_of, panels.law, thetas)
+    at_nodes = weights[:, :-2].reshape(len(thetas), a.size, ORDER)
+    rough = ~_resolved(panels.law, thetas, a, b, _floor(nats), at_nodes, checks) & (b - a > _smallest(panels.frame))
     return rough, weights, np.abs(weights @ panels.base - 1.0)
 
 
@@ -159,15 +132,16 @@ def _floor(nats: float) -> float:
 
 def _refined(population: Population, frame: Frame, thetas: Floats, nats: float) -> tuple[Panels, Floats]:
     """Panels for a few θ, then for those at which a panel is still too wide or the total mass not one; and weights."""
-    smallest = _smallest(frame)
-    edges, chosen = frame.edges, np.unique(np.linspace(0, len(thetas) - 1, _CHOSEN).astype(int))
+    smallest, panels = _smallest(frame), Panels.on(population, frame, frame.edges)
+    chosen = np.unique(np.linspace(0, len(thetas) - 1, _CHOSEN).astype(int))
+
+    def settled(a: Floats, b: Floats) -> Mask:
+        at_nodes = densities_at(panels.law, on_panels(a, b, NODES), thetas[chosen])
+        fine = _resolved(panels.law, thetas[chosen], a, b, _floor(nats), at_nodes)
+        return np.asarray(fine.all(axis=0) | (b - a <= smallest))
+
     while True:
-        some = thetas[chosen]
-        edges = halve(
-            edges,
-            lambda a, b: _resolved(population, some, a, b, _floor(nats)).all(axis=0) | (b - a <= smallest),  # noqa: B023
-        )
-        panels = Panels.on(population, frame, edges)
+        panels = Panels.on(population, frame, halve(panels.edges, settled))
         rough, weights, missing = _looked_at(panels, thetas, nats)
         more = np.setdiff1d(np.flatnonzero(rough.any(axis=1) | (missing > _LARGEST_DEFECT)), chosen)
         if more.size == 0:
@@ -181,20 +155,36 @@ def _refined(population: Population, frame: Frame, thetas: Floats, nats: float) 
     return panels, weights
 
 
-def _resolved(population: Population, thetas: Floats, a: Floats, b: Floats, floor: float) -> Mask:
+def _resolved(
+    law: RecordLaw,
+    thetas: Floats,
+    a: Floats,
+    b: Floats,
+    floor: float,
+    at_nodes: Floats,
+    checks: NDArray[np.intp] | slice = slice(None),
+) -> Mask:
     """Whether the density at each θ is the polynomial through its nodes on each panel (or tiny), shape (θ, panels).
 
     A panel that meets the mass of a θ but is far wider than it might not see it at all, and is not resolved. Near an
     end of the support the rounding of x is felt: the distance to the end is known with fewer digits than x.
     """
-    x = np.concatenate([on_panels(a, b, NODES), on_panels(a, b, HALF_NODES)], axis=1)
-    law = RecordLaw(population, x.ravel(), np.ones(x.size), np.zeros(0), float(a[0]), float(b[-1]))
-    p = tabulated(weights_of, law, thetas)[:, :-2].reshape(len(thetas), *x.shape)
-    largest = p.max(axis=2)
-    error = np.abs(p[..., :ORDER] @ TO_HALVES.T - p[..., ORDER:]).max(axis=2)
-    start, stop = np.asarray(population.support(thetas))[..., None]
+    between = densities_at(law, on_panels(a, b, HALF_NODES[checks]), thetas)
+    largest = np.maximum(at_nodes.max(axis=2), between.max(axis=2))
+    error = np.abs(at_nodes @ TO_HALVES[checks].T - between).max(axis=2)
+    start, stop, low, high = (np.asarray(part)[: len(thetas), None] for part in _reach(law.population, filled(thetas)))
     rounding = _ROUNDING * np.maximum(np.abs(a), np.abs(b)) / np.minimum(a - start, stop - b)
-    low, high = np.asarray(population.quantile(np.array([1e-12, 1.0 - 1e-12]), thetas[:, None])).T[..., None]
     blind = (a <= high) & (b >= low) & (b - a > 3.0 * (high - low))
     smooth = (error <= np.maximum(_INTERPOLATED, rounding) * largest) | (largest * (b - a) <= floor)
     return np.asarray(smooth & ~blind)
+
+
+@functools.partial(jax.jit, static_argnums=0, compiler_options=IN_A_HURRY)
+def _reach(population: Population, thetas: jax.Array) -> tuple[jax.Array, ...]:
+    """The ends of the support at each θ, and of all but 1e-12 of the mass on either side."""
+
+    def one(theta: jax.Array) -> tuple[jax.Array, ...]:
+        ends = (tails.quantile(population, level, theta) for level in (jnp.asarray(1e-12), jnp.asarray(1.0 - 1e-12)))
+        return *density.support(population, theta), *ends
+
+    return jax.vmap(one)(thetas)
