@@ -15,7 +15,6 @@ from confide._compile import IN_A_HURRY
 from confide.errors import ConfideError
 from confide.inference import line
 from confide.inference.careful import by_normal
-from confide.inference.grid import constrained
 from confide.inference.target.statistic import normal_moments
 from confide.inference.target.table import Floats, Table, tabulated
 from confide.likelihood import ROUTES
@@ -51,7 +50,7 @@ def normal_table(model: Model, value: jax.Array, prior: Prior) -> Table | None:
         return np.asarray(by_normal(model, theta, values)[:, 0] + log_prior)
 
     def entries(free: Floats) -> Floats:
-        thetas = constrained(prior, free[:, None])
+        thetas = np.asarray(at_free(prior, free[:, None])[0])  # compiled for the search
         return np.asarray(_entries(model, filled(thetas)))[: len(thetas)]
 
     try:

@@ -15,7 +15,7 @@ import numpy as np
 
 from confide.inference import line
 from confide.inference.careful import Careful
-from confide.inference.grid import COSTLY, constrained, log_density, narrowed
+from confide.inference.grid import COSTLY, log_density, narrowed
 from confide.inference.target.base import Latent, Target
 from confide.inference.target.table import Table, tabulated, through
 from confide.likelihood.joint import Joint
@@ -44,7 +44,8 @@ class TabulatedTarget(Target):
             return log_density(careful, values, prior, free[:, None])
 
         def log_likelihood(free: np.ndarray) -> np.ndarray:
-            return careful.log_likelihood(constrained(prior, free[:, None]), values)
+            # compiled for the search
+            return careful.log_likelihood(np.asarray(at_free(prior, free[:, None])[0]), values)
 
         care = COSTLY if joint.simulated else line.Care()
         first, last = (float(end[0]) for end in narrowed(careful, values, prior, *line.reach(prior), care))
