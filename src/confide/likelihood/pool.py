@@ -18,6 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.special import logsumexp
 
+from confide._compile import IN_PARTS
 from confide._random import as_key, unrolled
 from confide.errors import IncompatibleError
 from confide.likelihood.pool_density import WindowModel, log_batches, log_density, log_density_error
@@ -36,8 +37,8 @@ from confide.statistic.transform import Function
 if TYPE_CHECKING:
     from confide.model import Model
 
-_log_batches = jax.jit(log_batches)
-_log_density_error = jax.jit(log_density_error)
+_log_batches = jax.jit(log_batches, compiler_options=IN_PARTS)
+_log_density_error = jax.jit(log_density_error, compiler_options=IN_PARTS)
 
 
 @dataclass(frozen=True)

@@ -14,12 +14,14 @@ grow geometrically.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from confide._compile import IN_PARTS
 from confide.likelihood.pool_density import Slopes, WindowModel, slopes
 from confide.likelihood.transformed import TransformedLaw
 from confide.likelihood.transformed_table import StepTable, Table
@@ -59,7 +61,7 @@ def grid(model: WindowModel, table: Table | StepTable, pool: Pool) -> tuple[jax.
     return nodes.ravel(), (width * _WEIGHTS).ravel()
 
 
-@jax.jit
+@partial(jax.jit, compiler_options=IN_PARTS)
 def pool_information(model: WindowModel, theta: jax.Array, pool: Pool) -> tuple[jax.Array, jax.Array]:
     """F and its standard error at one θ (d,), each (d, d)."""
     table, push = jax.linearize(lambda t: model.table(t, pool), theta)

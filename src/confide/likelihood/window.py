@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Hashable
+from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -28,6 +29,8 @@ import numpy as np
 from jax.nn import log_sigmoid, sigmoid
 from scipy import special
 
+from confide._compile import IN_A_HURRY, numbers_of
+from confide._random import unrolled
 from confide.likelihood.transformed import Tails
 from confide.likelihood.transformed_table import StepTable, Table
 
@@ -77,10 +80,9 @@ def outward_tails(middle: Tails, above: jax.Array, below: jax.Array, ranks: Rank
     )
 
 
-def stratified_middles(key: jax.Array, n: int, rank: int, length: int, batches: int) -> np.ndarray:
-    """Logits of U_(m), shape (batches, length), one from each of `length` equally probable parts of its law."""
-    with jax.enable_x64(True):
-        within = np.asarray(jax.random.uniform(key, (batches, length), dtype=jnp.float64))
+def stratified_middles(within: np.ndarray, n: int, rank: int) -> np.ndarray:
+    """Logits of U_(m), one from each of equally probable parts of its law, by uniform numbers (batches, parts)."""
+    length = within.shape[1]
     level = (np.arange(length) + np.clip(within, 2.0**-53, None)) / length
     low = special.betaincinv(rank, n - rank + 1, level)
     high = special.betainccinv(n - rank + 1, rank, level)  # 1 − U, with digits of its own
@@ -96,27 +98,38 @@ class Pool(NamedTuple):
     high: jax.Array
 
 
-_outward = jax.jit(outward)
+# each runs once for a pool
+@partial(jax.jit, static_argnames=("implementation", "length", "cap"), compiler_options=IN_A_HURRY)
+def _numbers(seed: jax.Array, implementation: Hashable, length: int, cap: int) -> tuple[jax.Array, ...]:
+    """Uniform numbers for the middles, and exponentials for either side."""
+    key = unrolled(jax.random.wrap_key_data(seed, impl=implementation))
+    for_middle, *for_sides = jax.random.split(key, 3)
+    sides = (jax.random.exponential(k, (BATCHES * length, cap), dtype=jnp.float64) for k in for_sides)
+    return jax.random.uniform(for_middle, (BATCHES, length), dtype=jnp.float64), *sides
+
+
+@partial(jax.jit, compiler_options=IN_A_HURRY)
+def _laid_out(middle: jax.Array, above: jax.Array, below: jax.Array, ranks: Ranks) -> Pool:
+    zeta = outward(middle.ravel(), above, below, ranks)
+    finite = jnp.where(jnp.isfinite(zeta), zeta, middle[0, 0])
+    return Pool(zeta.reshape(*middle.shape, -1), jnp.min(finite), jnp.max(finite))
 
 
 @functools.lru_cache(maxsize=4)
 def _simulate(n: int, rank: int, cap: int, length: int, seed: bytes, implementation: Hashable) -> Pool:
     with jax.enable_x64(True):
-        key = jax.random.wrap_key_data(jax.device_put(np.frombuffer(seed, dtype=np.uint32)), impl=implementation)
-        for_middle, for_above, for_below = jax.random.split(key, 3)
-        middle = stratified_middles(for_middle, n, rank, length, BATCHES).ravel()
-        shape = (middle.size, cap)
-        above, below = (jax.random.exponential(k, shape, dtype=jnp.float64) for k in (for_above, for_below))
-        zeta = _outward(middle, above, below, Ranks(float(n), float(rank)))
-        finite = jnp.where(jnp.isfinite(zeta), zeta, middle[0])
-        return Pool(zeta.reshape(BATCHES, length, -1), jnp.min(finite), jnp.max(finite))
+        known = {"implementation": implementation, "length": length, "cap": cap}
+        within, above, below = numbers_of(_numbers, np.frombuffer(seed, dtype=np.uint32), **known)
+        middle = stratified_middles(np.asarray(within), n, rank)
+        pool: Pool = numbers_of(_laid_out, middle, above, below, Ranks(float(n), float(rank)))
+        return pool
 
 
 def simulate_pool(key: jax.Array, n: int, rank: int, cap: int, size: int) -> Pool:
     """At least `size` windows, in batches; remembered, so that the same key gives the same windows at no cost."""
     with jax.ensure_compile_time_eval():
         seed = np.asarray(jax.random.key_data(key)).tobytes()
-        return _simulate(n, rank, cap, -(-size // BATCHES), seed, jax.random.key_impl(key))
+    return _simulate(n, rank, cap, -(-size // BATCHES), seed, jax.random.key_impl(key))
 
 
 def window_values(table: Table | StepTable, zeta: jax.Array, low: float, high: float) -> jax.Array:

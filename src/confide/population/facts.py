@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from confide._compile import numbers_of
 from confide.errors import ConfideError, InvalidArgument
 from confide.population import density, space
 
@@ -92,8 +93,7 @@ def _first_look(population: Population) -> tuple[bool, np.ndarray]:
     free = np.linspace(-0.3, 0.4, population.unconstrained_dimension)
     try:
         points = np.stack([free, 0.6 - 0.5 * free]), np.zeros(2)
-        # compiled by hand, it gives numbers also inside somebody's trace
-        ends = np.asarray(jax.jit(jax.vmap(look)).lower(*points).compile()(*points))
+        ends = np.asarray(numbers_of(jax.jit(jax.vmap(look)), *points))
     except ConfideError:
         raise
     except Exception as error:

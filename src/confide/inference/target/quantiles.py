@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.nn import sigmoid
 
-from confide._compile import IN_A_HURRY
+from confide._compile import IN_A_HURRY, numbers_of
 from confide.expression.evaluate import evaluate
 from confide.likelihood.pool import window_model
 from confide.likelihood.transformed import Tails, TransformedLaw
@@ -71,13 +71,12 @@ def _symmetric(model: Model) -> bool:
     free = 2.0 * generator.normal(size=(_PROBES, population.unconstrained_dimension))
     levels = generator.uniform(0.5, 0.95, _PROBES)
     with jax.enable_x64(True):
-        # compiled by hand, it gives numbers also inside somebody's trace
-        below, above = _mirrored.lower(population, levels, free).compile()(levels, free)
+        below, above = numbers_of(_mirrored, levels, free, population=population)
     return bool(np.all(np.abs(np.asarray(below) - np.asarray(above)) <= 1e-13))
 
 
-@partial(jax.jit, static_argnums=0, compiler_options=IN_A_HURRY)
-def _mirrored(population: Population, levels: jax.Array, free: jax.Array) -> tuple[jax.Array, jax.Array]:
+@partial(jax.jit, static_argnames="population", compiler_options=IN_A_HURRY)
+def _mirrored(levels: jax.Array, free: jax.Array, population: Population) -> tuple[jax.Array, jax.Array]:
     """P(X ≤ −x) and P(X > x) at the quantiles x of levels."""
 
     def one(level: jax.Array, free: jax.Array) -> tuple[jax.Array, jax.Array]:

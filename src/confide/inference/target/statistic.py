@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy.stats import norm
 
+from confide._compile import by_itself
 from confide.inference.target.base import Latent, Target, gaussian_move
 from confide.inference.target.table import Table
 from confide.likelihood.law import moments
@@ -119,11 +120,12 @@ class ConditionalTarget(StatisticTarget):
             return middle + spread * jnp.sqrt(1 - share) * norm.ppf(noise[:, 1:])
         z, r = (self.value - mean[0]) / spread, spread / law.scale
         # left of y the normal is centred at μ + σ²/b, right of it at μ − σ²/b
-        log_left, log_right = log_mills(r - z), log_mills(r + z)
+        starts = jnp.stack([r - z, r + z])
+        (log_left, log_right), log_tails = by_itself(jnp.stack([log_mills(starts), norm.logsf(starts)]))
         left = jnp.log(noise[:, 0]) < log_left - jnp.logaddexp(log_left, log_right)
-        low = -_tail_quantile(noise[:, 1], r - z) + r
-        high = _tail_quantile(noise[:, 1], r + z) - r
-        return (mean[0] + spread * jnp.where(left, low, high))[:, None]
+        start, log_tail = jnp.where(left, starts[0], starts[1]), jnp.where(left, log_tails[0], log_tails[1])
+        out = jnp.maximum(_tail_quantile(jnp.log(noise[:, 1]) + log_tail), start) - r
+        return (mean[0] + spread * jnp.where(left, -out, out))[:, None]
 
     def log_weight(self, theta: jax.Array, latents: Latent, first: jax.Array, second: jax.Array) -> jax.Array:
         """log f(u | θ) g(y | u) / p(u | y, θ̄)."""
@@ -145,15 +147,13 @@ class ConditionalTarget(StatisticTarget):
         return convolved(noise, self.value - mean[0], root[0, 0])
 
 
-def _tail_quantile(level: jax.Array, start: jax.Array) -> jax.Array:
-    """x > start with P(Z > x | Z > start) = level, for a standard normal Z, with its digits in the far tail."""
-    log_tail = jnp.log(level) + norm.logsf(start)
+def _tail_quantile(log_tail: jax.Array) -> jax.Array:
+    """x with P(Z > x) given by its logarithm, for a standard normal Z, with its digits in the far tail."""
     near = -jax.scipy.special.ndtri(jnp.exp(jnp.maximum(log_tail, -700.0)))
-    # beyond 1e-300: two Newton steps on log P(Z > x) from the leading term
+    # beyond 1e-300: Newton's steps on log P(Z > x) from the leading term
     x = jnp.sqrt(jnp.maximum(-2 * log_tail - jnp.log(2 * jnp.pi * jnp.maximum(-2 * log_tail, 1.0)), 1.0))
-    for _ in range(4):
-        x = x + (norm.logsf(x) - log_tail) * jnp.exp(log_mills(x))
-    return jnp.maximum(jnp.where(log_tail > -600.0, near, x), start)
+    x = jax.lax.fori_loop(0, 4, lambda _, x: x + (norm.logsf(x) - log_tail) * jnp.exp(log_mills(x)), x)
+    return jnp.where(log_tail > -600.0, near, x)
 
 
 def has_conditional(model: Model) -> bool:
