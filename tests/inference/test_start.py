@@ -9,9 +9,12 @@ import pytest
 from scipy import stats
 
 import confide as cf
+from confide._random import unrolled
 from confide.inference import line, start
-from confide.inference.kernel import Averaged, Kernel
+from confide.inference.kernel import Averaged, Kernel, Marginal
 from confide.inference.target import EachTarget
+from confide.inference.target.table import through
+from confide.inference.target.tabulated import TabulatedTarget
 from confide.inference.target.window import WindowTarget
 from confide.prior import Prior
 
@@ -130,3 +133,18 @@ def test_planted_starts_by_the_weight_of_the_chosen_latents(locally, monkeypatch
 def test_a_start_that_no_latent_allows_is_kept_as_it_was_found():
     usable = np.array([True, False, False, True, False, True, False])
     np.testing.assert_array_equal(start._first_usable(usable, 3), [0, -1, 5])
+
+
+@pytest.mark.parametrize("kernel", [Averaged(2), Marginal()], ids=["a window is latent", "nothing is latent"])
+def test_starts_side_by_side_are_those_one_after_the_other(target, kernel):
+    """Side by side is for a GPU: all at once, or in batches where there is something to cut."""
+    with jax.enable_x64(True):
+        if isinstance(kernel, Marginal):
+            value = np.linspace(0.0, 1.0, 9)
+            target = TabulatedTarget(target.prior, through(np.linspace(-8.0, 8.0, 9), value))
+        free = np.linspace(-3.0, -1.0, 6)[:, None]
+        ways = (1, 6) if isinstance(kernel, Marginal) else (1, 4, 6)
+        found = [start._states_at(kernel, target, unrolled(jax.random.key(0)), free, 1, together) for together in ways]
+    for other in found[1:]:
+        for one, two in zip(jax.tree.leaves(found[0]), jax.tree.leaves(other), strict=True):
+            np.testing.assert_allclose(one, two, rtol=1e-9)

@@ -70,7 +70,10 @@ def _states_at(
         return kernel.start(jax.random.fold_in(key, pair[0]), target, pair[1])
 
     pairs = apart * jnp.arange(free.shape[0]), target.prior.constrain(free)
-    states, estimates = jax.lax.map(start, pairs, batch_size=together if together > 1 else None)
+    if together == free.shape[0] > 1:  # `map` cannot cut latents of no size into batches
+        states, estimates = jax.vmap(start)(pairs)
+    else:
+        states, estimates = jax.lax.map(start, pairs, batch_size=together if together > 1 else None)
     return states, estimates, target.prior.log_prob_free(free)
 
 
