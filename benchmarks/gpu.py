@@ -1,6 +1,7 @@
 """What vectorises, on whatever device JAX has: `PYTHONPATH=src python3 benchmarks/gpu.py`.
 
     python3 benchmarks/gpu.py                            Sec 5.1 in full, 10⁶ posteriors, Algorithm 7 with 10⁴ chains
+    python3 benchmarks/gpu.py --only methods             every method once, against quadrature
     python3 benchmarks/gpu.py --steps 2000 --posteriors 100000 --chains 256     less of each, for a CPU
 
 Only the library's own requirements are needed. The last line is JSON: seconds, and rates that do not depend on the
@@ -87,10 +88,36 @@ def algorithm_7(chains: int, draws: int) -> dict[str, float]:
     return {"cold_s": times[0], "warm_s": times[1], "steps_per_s": steps / times[1], "effective_per_s": ess / times[1]}
 
 
+def methods() -> dict[str, float]:
+    """Every method once: how far its mean is from that of quadrature, in its own Monte Carlo standard errors."""
+    mean = cf.Channel(cf.Mean("abs(x)", bounds=(-10, 10)), cf.Laplace(cf.PureDP(5.0)), n=100)
+    each = cf.Channel(cf.Each("abs(x)", bounds=(-10, 10)), cf.Laplace(cf.PureDP(5.0)), n=100)
+    median = cf.Channel(cf.Median("abs(x)", bounds=(-10, 10)), cf.SmoothLaplace(cf.ApproxDP(5.0, 1e-4)), n=100)
+    releases = {
+        "mean": cf.Release(mean, 1.128379),
+        "each": cf.Release(each, np.asarray(cf.Model(VARIANCE, each).simulate(0, 2.0))),
+        "median": cf.Release(median, 0.954),
+    }
+    on_z = ("pmmh", "mhaar", "gibbs", "correlated")
+    asked = [("mean", method, {}) for method in ("nuts", "mh")]
+    asked += [("mean", method, {"latent": "z"}) for method in on_z]
+    asked += [(name, method, {}) for name in ("each", "median") for method in on_z]
+    exact = {name: cf.infer(VARIANCE, release, PRIOR, method="grid") for name, release in releases.items()}
+    result = {}
+    for name, method, options in asked:
+        chains = 4 if method == "nuts" else 256
+        found = cf.infer(VARIANCE, releases[name], PRIOR, method=method, chains=chains, **options)
+        error = found.sd["variance"] / np.sqrt(found.diagnostics.ess["variance"])
+        off = (found.mean["variance"] - exact[name].mean["variance"]) / error
+        result[f"{name}, {method}"] = float(off)
+        print(f"{name}, {method}: {found.mean['variance']:.4f}, {off:+.1f} standard errors from quadrature", flush=True)
+    return result
+
+
 def main() -> None:
-    """All three, and a line of JSON."""
+    """All that is asked for, and a line of JSON."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", choices=("section", "posteriors", "chains"), action="append")
+    parser.add_argument("--only", choices=("section", "posteriors", "chains", "methods"), action="append")
     parser.add_argument("--steps", type=int, default=100_000, help="Metropolis–Hastings steps of each chain of Sec 5.1")
     parser.add_argument("--posteriors", type=int, default=1_000_000)
     parser.add_argument("--chains", type=int, default=10_000)
@@ -105,6 +132,8 @@ def main() -> None:
         result["posteriors"] = posteriors(asked.posteriors)
     if "chains" in wanted:
         result["Algorithm 7"] = algorithm_7(asked.chains, asked.draws)
+    if "methods" in wanted:
+        result["methods"] = methods()
     print(json.dumps(result))
 
 
