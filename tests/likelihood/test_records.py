@@ -22,7 +22,17 @@ from confide.likelihood.moving import moving_law
 from confide.likelihood.one_record import local
 from confide.likelihood.records import RecordsRoute
 from confide.likelihood.records_density import log_density
-from confide.mechanism import Gaussian, Laplace, Law, Mechanism, Noiseless, RandomizedResponse, SmoothLaplace
+from confide.mechanism import (
+    AdditiveLaw,
+    Gaussian,
+    Laplace,
+    LaplaceNoise,
+    Law,
+    Mechanism,
+    Noiseless,
+    RandomizedResponse,
+    SmoothLaplace,
+)
 from confide.model import Model
 from confide.population import Population
 from confide.privacy import ApproxDP, PureDP
@@ -500,3 +510,21 @@ def test_a_look_at_a_few_points_finds_the_panels_that_are_too_wide(width):
     np.testing.assert_array_equal(few.any(axis=1), full.any(axis=1))
     # the total mass alone would not tell
     assert np.any(full[missing <= still_panels._LARGEST_DEFECT]) or width == 1.0
+
+
+def test_a_scale_that_is_a_number_of_jax():
+    """A user's mechanism may compute its scale with JAX, whose numbers have no hash."""
+
+    class Own(Laplace):
+        def calibrate(self, statistic, n):
+            with jax.enable_x64(True):
+                return AdditiveLaw(LaplaceNoise(jnp.asarray(super().calibrate(statistic, n).noise.scale)))
+
+    values, thetas = np.asarray([[0.3, 2.0, -1.0]]), np.linspace(0.5, 4.0, 40)[:, None]
+    found = [
+        ROUTE.log_likelihood(
+            Model(populations.normal_variance(), Channel(Each("abs(x)", (-3, 3)), kind(PureDP(2.0)), 3)), thetas, values
+        )
+        for kind in (Own, Laplace)
+    ]
+    np.testing.assert_array_equal(*found)

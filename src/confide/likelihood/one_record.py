@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import jax
 import numpy as np
 
 from confide.errors import AccuracyError, IncompatibleError
@@ -158,7 +159,8 @@ def local(model: Model) -> Local:
     """The part of a model that concerns one record."""
     law = model.channel.law
     if isinstance(law, AdditiveLaw):
-        law = AdditiveLaw(law.noise)  # of one record a window of ranks is the record itself
+        # of one record a window of ranks is the record itself; a scale may be a number of JAX, which has no hash
+        law = AdditiveLaw(jax.tree.map(float, law.noise))
     return Local(model.population, model.channel.statistic, law)
 
 

@@ -103,7 +103,7 @@ def _round_range(population: Population, thetas: Floats) -> tuple[int, int] | No
 def _round_panels(
     population: Population, statistic: Statistic, changes: int, nats: float, low: int, high: int
 ) -> Panels | None:
-    """Panels for a range of θ from one power of two to another; None where that is more than can be integrated."""
+    """Panels for a range of θ from one power of four to another; None where that is more than can be integrated."""
     thetas = 2.0 ** np.linspace(low, high, 8 * (high - low) + 1)[:, None]
     try:
         return _refined(population, frame_of(population, statistic, changes), thetas, nats)[0]

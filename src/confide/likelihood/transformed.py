@@ -141,6 +141,7 @@ class TransformedLaw(eqx.Module):
     def _levels(self, v: jax.Array, x: jax.Array, theta: jax.Array) -> Levels:
         v = jax.lax.stop_gradient(v)
         points = jnp.concatenate([jnp.asarray(self.knots), x.ravel()])
+        # or else they are computed anew for each of the masses below
         lower = by_itself(jax.vmap(lambda p: tails.cdf(self.population, p, theta))(points))
         upper = by_itself(jax.vmap(lambda p: tails.survival(self.population, p, theta))(points))
         knots = Tails(lower[: self.knots.size], upper[: self.knots.size])

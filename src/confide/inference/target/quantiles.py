@@ -127,11 +127,10 @@ def level_of(model: Model, values: jax.Array, theta: jax.Array) -> tuple[Tails, 
         at_end = values >= law.cuts[-1]
         return Tails(*(jnp.where(at_end, *pair) for pair in zip(found.strict, found.weak, strict=True))), density
     x, density = law.from_one_side(values, theta, mirrored=how == "even")
-    below, above = jax.vmap(lambda x: (tails.cdf(law.population, x, theta), tails.survival(law.population, x, theta)))(
-        x
-    )
+    above = jax.vmap(lambda x: tails.survival(law.population, x, theta))(x)
     if how == "even":
         return Tails(1.0 - 2.0 * above, 2.0 * above), 2.0 * density
+    below = jax.vmap(lambda x: tails.cdf(law.population, x, theta))(x)
     return Tails(below, above) if how == "increasing" else Tails(above, below), density
 
 
