@@ -1,0 +1,57 @@
+"""`python -m tests.audit --models N --seed S`: what random models show, one line for each complaint."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+
+import numpy as np
+
+from tests.audit import questions, verdict
+
+
+def main() -> int:
+    """Exit 1 if anything is wrong or silent."""
+    parser = argparse.ArgumentParser(prog="python -m tests.audit", description=__doc__)
+    parser.add_argument("--models", type=int, default=60)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--verbose", action="store_true", help="say how long each question took")
+    parser.add_argument(
+        "--only", default=None, help="one kind of question, such as mean, lattice, each, rank or smooth"
+    )
+    given = parser.parse_args()
+    start, found = time.perf_counter(), []
+    for one in sample(given.models, given.seed, given.only):
+        result = verdict.judge(one, with_posterior=len(found) % 5 == 0)
+        found.append(result)
+        if given.verbose:
+            print(f"{time.perf_counter() - start:7.1f} s  {one}  {result.seconds}", flush=True)
+        if not result.right:
+            print(result, flush=True)
+    print(summary(found, time.perf_counter() - start))
+    return int(any(v.wrong or v.silent for v in found))
+
+
+def sample(models: int, seed: int, only: str | None = None):
+    """The questions of a seed: the k-th is the same however many are asked for."""
+    asked, k = 0, 0
+    while asked < models:
+        one = questions.draw(np.random.default_rng([seed, k]))
+        k += 1
+        if only is None or one.kind == only:
+            asked += 1
+            yield one
+
+
+def summary(found, seconds: float) -> str:
+    """Counts, the slowest answer and the largest memory."""
+    count = {kind: sum(bool(getattr(v, kind)) for v in found) for kind in ("wrong", "silent", "refused", "slow")}
+    slowest = max((t for v in found for t in v.seconds.values()), default=0.0)
+    memory = max((v.memory for v in found), default=0.0)
+    told = ", ".join(f"{number} {kind}" for kind, number in count.items())
+    return f"{len(found)} models: {told}; slowest {slowest:.1f} s, at most {memory:.1f} GiB, {seconds:.0f} s in all"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,179 @@
+"""p(y | θ), its information and its posterior for a question, by the computations of this package alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from tests.audit import laws, means, ranks, scores
+from tests.audit.questions import Question
+
+#: data sets that stand for a window of ranks
+SIMULATED = 20_000
+
+
+@dataclass(frozen=True)
+class Answer:
+    """log p at values of y, how far it may be off (relative error of p), and the values."""
+
+    y: Any
+    log_p: Any
+    error: Any
+
+
+def rank_of(question: Question) -> int:
+    """The rank of an order statistic: ⌈n/2⌉, n, 1 or ⌈qn⌉."""
+    n, name = question.n, type(question.statistic).__name__
+    if name == "Quantile":
+        return int(np.ceil(round(question.statistic.q * n, 9)))
+    return {"Median": (n + 1) // 2, "Maximum": n, "Minimum": 1}[name]
+
+
+def record(question: Question, theta, cells: int):
+    """One record's law on the lattice: exact for discrete records, in so many cells for the others."""
+    law = question.family.scipy(*theta)
+    if question.family.discrete:
+        return laws.whole(law, question.formula, question.bounds)
+    return laws.continuous(law, question.formula, question.bounds, cells)
+
+
+def _cells(question: Question) -> int:
+    """As many as the time allows: the lattice of a sum has n times as many points, or 60 standard deviations."""
+    if question.kind in ("rank", "each"):
+        return 2**15
+    return int(np.clip(2**20 // question.n, 2**9, 2**14))
+
+
+def _log_density(question: Question, theta, y, cells):
+    one = record(question, theta, cells)
+    if question.kind == "each":
+        return means.log_density(one, 1, question.noise, y)
+    if question.kind == "rank":
+        return ranks.log_density(one, question.n, rank_of(question), question.noise, y)
+    return means.log_density(one, question.n, question.noise, y)
+
+
+def values(question: Question) -> np.ndarray:
+    """Published values in the middle of their law and in both tails, as far as they can be trusted."""
+    one = record(question, question.theta, 2**9)
+    if question.kind == "each":
+        u, n = one, 1
+    elif question.kind == "rank":
+        u, n = ranks.rank_law(one, question.n, rank_of(question)), 1
+    else:
+        u, n = means.sum_law(one, question.n), question.n
+    total = u.mass.sum()
+    centre = float(u.mass @ u.points) / total / n
+    spread = np.sqrt(max(float(u.mass @ (u.points / n - centre) ** 2) / total, 0.0))
+    noise = question.noise.scale * (2**0.5 if question.noise.kind == "Laplace" else 1)
+    y = centre + np.hypot(spread, noise) * np.asarray([-2.5, -1.0, 0.0, 0.7, 2.5])
+    step = question.noise.step
+    return y if step is None else np.unique(np.round(y / step)) * step
+
+
+def likelihood(question: Question) -> Answer:
+    """log p at five values, from two lattices."""
+    if question.kind == "response":
+        return _response(question)
+    if question.kind in ("smooth", "exponential"):
+        return _simulated(question)
+    y, cells = values(question), _cells(question)
+    fine = _log_density(question, question.theta, y, 2 * cells)
+    if question.family.discrete:
+        return Answer(y, fine, np.full(y.shape, 1e-10))
+    coarse = _log_density(question, question.theta, y, cells)
+    # errors of the second order; what is removed is also what remains at most
+    best = fine + (fine - coarse) / 3
+    return Answer(y, best, 1e-9 + np.abs(fine - coarse))
+
+
+def _response(question: Question) -> Answer:
+    law, (a, b) = question.law, question.bounds
+    one, epsilon = float(question.formula.text == "x > 1"), question.mechanism.privacy.epsilon
+    # P(s = 1): beyond the threshold, clipped records counted at their bound
+    at_least = question.formula.text == "x >= 0"
+    function = question.formula.function
+    if function(np.asarray(a)) == function(np.asarray(b)):
+        share = float(function(np.asarray(a)))
+    elif at_least:
+        share = float(law.sf(one) + (law.pmf(0) if question.family.discrete else 0.0))
+    else:
+        share = float(law.sf(one))
+    keep = np.exp(epsilon) / (1 + np.exp(epsilon))
+    p = np.asarray([1 - share, share]) * keep + np.asarray([share, 1 - share]) * (1 - keep)
+    return Answer(np.asarray([0.0, 1.0]), np.log(p), np.full(2, 1e-12))
+
+
+def _simulated(question: Question) -> Answer:
+    """Windows of ranks: an average over simulated data sets, with twice its standard error for the library's own."""
+    rng = np.random.default_rng(12345)
+    law, channel = question.law, question.model.channel
+    draws = law.rvs(size=(SIMULATED, question.n), random_state=rng)
+    s = question.formula.function(np.clip(draws.astype(float), *question.bounds))
+    rank, ends, cap = rank_of(question), question.ends, channel.law.window
+    y = np.unique(np.quantile(np.sort(s, axis=1)[:, rank - 1], [0.1, 0.5, 0.9]) + 1e-3 * (ends[1] - ends[0]) / 7)
+    y = y[(y > ends[0]) & (y < ends[1])]
+    if question.kind == "smooth":
+        kind = "Laplace" if "Laplace" in type(question.mechanism).__name__ else "Cauchy"
+        p, error = ranks.smooth_density(s, rank, channel.law.beta, channel.law.alpha, cap, ends, kind, y)
+    else:
+        epsilon = question.mechanism.privacy.epsilon
+        rate = epsilon if rank in (1, question.n) else epsilon / 2
+        p, error = ranks.exponential_density(s, rank, rate, cap, ends, y)
+    seen = p > 20 * error
+    # 4.5 standard errors of the difference; the library has 8,192 windows or more
+    share = 4.5 * error[seen] / p[seen] * np.sqrt(1 + SIMULATED / 8192)
+    return Answer(y[seen], np.log(p[seen]), share)
+
+
+def information(question: Question):
+    """F by numeric scores, for noise with a density, and how far it may be off; None where it is not computed."""
+    if question.kind not in ("mean", "each", "rank") or question.family.name == "categorical":
+        return None
+    cells = {"mean": int(np.clip(2**18 // question.n, 2**9, 2**12))}.get(question.kind, 2**12)
+    # central differences: far above rounding (1e-16/width), far below where p curves
+    coarse = _information(question, cells, 4e-3, 2**16)
+    fine = _information(question, 2 * cells, 2e-3, 2**17)
+    return fine, np.abs(fine - coarse)
+
+
+def _information(question: Question, cells: int, width: float, points: int) -> np.ndarray:
+    n = question.n if question.kind == "mean" else 1
+
+    def law(theta):
+        one = record(question, theta, cells)
+        return ranks.rank_law(one, question.n, rank_of(question)) if question.kind == "rank" else one
+
+    grid = means.grid_of(law(question.theta), n, question.noise, points)
+    widths = [width * max(abs(t), 0.25) for t in question.theta]
+    matrix = scores.information(
+        lambda theta: means.profile(law(theta), n, question.noise, grid), question.theta, widths, grid.step
+    )
+    return matrix * (question.n if question.kind == "each" else 1)
+
+
+def posterior(question: Question, y, prior_log_density, low, high, points=97):
+    """Mean and sd over [low, high] by the trapezoidal rule, and the mass density left at its ends."""
+    theta = np.linspace(low, high, points)
+    cells = int(np.clip(2**17 // question.n, 2**8, 2**12))
+    log_p = np.asarray([float(_log_density(question, (t,), y, cells)[0]) for t in theta])
+    log_p = log_p + prior_log_density(theta)
+    p = np.exp(log_p - log_p.max())
+    p /= p.sum()
+    mean = float(p @ theta)
+    return mean, float(np.sqrt(p @ (theta - mean) ** 2)), float(max(p[0], p[-1]) / p.max())
+
+
+def normal_log_density(question: Question, y):
+    """The central limit theorem's p(y): to tell a silent approximation from a wrong number."""
+    one = record(question, question.theta, 2**10)
+    mean = float(one.mass @ one.points)
+    sd = np.sqrt(float(one.mass @ (one.points - mean) ** 2) / question.n)
+    if question.noise.kind == "Gaussian":
+        return stats.norm.logpdf(y, mean, np.hypot(sd, question.noise.scale))
+    u = np.linspace(mean - 9 * sd, mean + 9 * sd, 4001)
+    w = stats.norm.pdf(u, mean, sd) * (u[1] - u[0])
+    return np.log(np.asarray([w @ question.noise.density(value - u) for value in np.atleast_1d(y)]))

@@ -1,0 +1,83 @@
+"""Random models at round numbers, judged by independent computations; and the judges themselves, by closed forms."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import confide as cf
+from tests.audit import oracle, verdict
+from tests.audit.__main__ import sample
+from tests.audit.means import Noise
+from tests.audit.populations import FAMILIES
+from tests.audit.questions import Question
+from tests.audit.statistics import FORMULAS
+
+FAMILY, FORMULA = {f.name: f for f in FAMILIES}, {f.text: f for f in FORMULAS}
+
+
+def question(family, theta, text, bounds, mechanism, noise, n, kind="mean", statistic=cf.Mean):
+    return Question(kind, FAMILY[family], theta, FORMULA[text], bounds, n, statistic(text, bounds), mechanism, noise)
+
+
+UNCLIPPED = question("normal mean", (0.3,), "x", (-10.0, 10.0), cf.Gaussian(scale=0.1), Noise("Gaussian", 0.1), 100)
+
+
+def test_the_oracle_of_a_mean_agrees_with_a_closed_form():
+    known = oracle.likelihood(UNCLIPPED)
+    expected = stats.norm.logpdf(known.y, 0.3, np.hypot(0.1, 0.1))
+    np.testing.assert_allclose(known.log_p, expected, atol=1e-8)
+    fine, error = oracle.information(UNCLIPPED)
+    assert abs(fine.item() - 50) < 3 * error.item() + 1e-3
+
+
+def test_the_oracle_of_a_rank_agrees_with_a_closed_form():
+    """The maximum of n uniform numbers on (0, 1) with noise far narrower than its law."""
+    noise = Noise("Gaussian", 1e-3)
+    one = question(
+        "uniform location",
+        (0.0,),
+        "x",
+        (0.0, 1.0),
+        cf.Gaussian(scale=1e-3),
+        noise,
+        5,
+        kind="rank",
+        statistic=cf.Maximum,
+    )
+    log_p = oracle._log_density(one, one.theta, np.asarray([0.7]), 2**14)
+    assert abs(log_p[0] - np.log(5 * 0.7**4)) < 1e-4
+
+
+def test_wrong_silent_and_refused_answers_are_told_apart(monkeypatch):
+    """Planted: a noise scale that is off by a hundredth, the normal approximation without a word, a raw exception."""
+    off = dataclasses.replace(UNCLIPPED, noise=Noise("Gaussian", 0.101))
+    assert verdict.judge(off, with_posterior=False).wrong
+    few = question("exponential", (1.0,), "x", (0.0, 1.0), cf.Laplace(scale=0.1), Noise("Laplace", 0.1), 3)
+    normal = cf.Model.log_likelihood
+    monkeypatch.setattr(
+        cf.Model, "log_likelihood", lambda self, theta, value: normal(self, theta, value, route="normal")
+    )
+    assert verdict.judge(few, with_posterior=False).silent or verdict.judge(few, with_posterior=False).wrong
+    monkeypatch.setattr(cf.Model, "log_likelihood", lambda *_: 1 / 0)
+    assert "ZeroDivisionError" in verdict.judge(few, with_posterior=False).wrong[0]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_random_models(seed):
+    """Ten at a time; a complaint prints the model and what it should be."""
+    found = [verdict.judge(one, with_posterior=k % 5 == 0) for k, one in enumerate(sample(10, seed))]
+    complaints = [str(v) for v in found if v.wrong or v.silent]
+    assert not complaints, "\n".join(complaints)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(1000, 1040))
+def test_two_thousand_random_models(seed):
+    found = [verdict.judge(one, with_posterior=k % 5 == 0) for k, one in enumerate(sample(50, seed))]
+    complaints = [str(v) for v in found if v.wrong or v.silent]
+    assert not complaints, "\n".join(complaints)
+    assert sum(bool(v.refused) for v in found) <= 4, "\n".join(str(v) for v in found if v.refused)
+    assert sum(bool(v.slow) for v in found) <= 3, "\n".join(str(v) for v in found if v.slow)
+    assert max(v.memory for v in found) < 3.0

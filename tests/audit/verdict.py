@@ -1,0 +1,145 @@
+"""Ask the library a question and judge the answer: right, wrong, silent, refused or slow."""
+
+from __future__ import annotations
+
+import resource
+import time
+import warnings
+from dataclasses import dataclass, field
+
+import numpy as np
+
+import confide as cf
+from tests.audit import oracle
+from tests.audit.questions import Question
+
+#: relative error of p where exactness is claimed; of information; of a posterior's mean and sd, in sds
+LIKELIHOOD, INFORMATION, POSTERIOR = 1e-6, 1e-3, 5e-3
+SLOW = 20.0
+
+
+@dataclass
+class Verdict:
+    """What was found about one question: complaints by kind, and how long each part took."""
+
+    question: Question
+    wrong: list[str] = field(default_factory=list)
+    silent: list[str] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
+    slow: list[str] = field(default_factory=list)
+    seconds: dict[str, float] = field(default_factory=dict)
+    memory: float = 0.0
+
+    @property
+    def right(self) -> bool:
+        return not (self.wrong or self.silent or self.refused or self.slow)
+
+    def __str__(self):
+        kinds = {"WRONG": self.wrong, "SILENT": self.silent, "refused": self.refused, "slow": self.slow}
+        return "\n".join(f"{kind}: {text}\n    {self.question}" for kind, texts in kinds.items() for text in texts)
+
+
+def judge(question: Question, *, with_posterior: bool) -> Verdict:
+    """Likelihood, information and, if asked for, the posterior of one question."""
+    verdict = Verdict(question)
+    known = oracle.likelihood(question)
+    if known.y.size:
+        _likelihood(verdict, known)
+    _information(verdict)
+    if with_posterior and question.family.prior is not None and question.kind in ("mean", "rank", "lattice"):
+        _posterior(verdict, float(known.y[len(known.y) // 2]))
+    verdict.memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    return verdict
+
+
+def _ask(verdict: Verdict, what: str, function):
+    """The answer and what was said on the way; None if it was refused (noted) or broke (wrong)."""
+    start = time.perf_counter()
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        try:
+            answer = function()
+        except cf.ConfideError as error:
+            verdict.refused.append(f"{what}: {error}")
+            answer = None
+        except Exception as error:
+            verdict.wrong.append(f"{what}: {type(error).__name__}: {str(error)[:200]}")
+            answer = None
+    verdict.seconds[what] = time.perf_counter() - start
+    if verdict.seconds[what] > SLOW:
+        verdict.slow.append(f"{what}: {verdict.seconds[what]:.0f} s")
+    return answer, [str(w.message) for w in said if not issubclass(w.category, DeprecationWarning)]
+
+
+def _likelihood(verdict: Verdict, known: oracle.Answer) -> None:
+    question = verdict.question
+    theta = question.theta if len(question.theta) > 1 else question.theta[0]
+    if question.kind in ("each", "response"):
+        # the same value for every record but the last, so that both are seen
+        pairs = [np.concatenate([np.full(question.n - 1, known.y[0]), [y]]) for y in known.y]
+        value = np.asarray(pairs)
+        expected = (question.n - 1) * known.log_p[0] + known.log_p
+        error = (question.n - 1) * known.error[0] + known.error
+    else:
+        value, expected, error = known.y, known.log_p, known.error
+    found, said = _ask(verdict, "log_likelihood", lambda: question.model.log_likelihood(theta, value))
+    if found is None:
+        return
+    found = np.asarray(found)
+    off = np.abs(np.expm1(found - expected))
+    allowed = np.maximum(LIKELIHOOD * max(1, question.n if question.kind == "each" else 1), 3 * error)
+    # far tails of a lattice law are rounding: judged where p is not negligible
+    seen = expected > expected.max() - 14
+    if question.kind in ("smooth", "exponential"):
+        allowed = np.maximum(LIKELIHOOD, error)
+    bad = seen & ~(off <= allowed)
+    if not bad.any() or said:
+        return
+    worst = int(np.argmax(np.where(bad, off, 0)))
+    text = (
+        f"log_likelihood at y = {np.ravel(value[worst])[-1]:.6g}: {found[worst]:.9g}, should be {expected[worst]:.9g}"
+    )
+    near_normal = question.kind in ("mean", "lattice") and np.allclose(
+        found, oracle.normal_log_density(question, known.y), rtol=1e-3, atol=1e-2
+    )
+    (verdict.silent if near_normal else verdict.wrong).append(text)
+
+
+def _information(verdict: Verdict) -> None:
+    question = verdict.question
+    known = oracle.information(question)
+    if known is None:
+        return
+    expected, error = known
+    theta = question.theta if len(question.theta) > 1 else question.theta[0]
+    found, said = _ask(verdict, "information", lambda: cf.information(question.model, theta))
+    if found is None or said or not found.exact:
+        return  # refused (noted), or it says itself that it is an approximation
+    scale = np.sqrt(np.outer(np.diag(expected), np.diag(expected)))
+    # what is told about θ by numbers this small is rounding in any computation
+    allowed = np.maximum(INFORMATION * scale, 3 * error) + 1e-7
+    if not np.all(np.abs(found.matrix - expected) <= allowed):
+        text = f"information {found.matrix.ravel()} by {found.method!r}, should be {expected.ravel()}"
+        verdict.wrong.append(f"{text} (within {error.max():.1g})")
+
+
+def _posterior(verdict: Verdict, y: float) -> None:
+    question = verdict.question
+    prior = question.family.prior(question.theta[0])
+    name = question.family.population.names[0]
+    release = cf.Release(question.model.channel, y)
+    found, said = _ask(
+        verdict, "infer", lambda: cf.infer(question.family.population, release, {name: prior}, key=0, draws=100)
+    )
+    if found is None:
+        return
+    mean, sd = float(found.mean), float(found.sd)
+    support = prior.support
+    low = max(mean - 9 * sd, float(getattr(support, "lower_bound", -np.inf)) + 1e-6 * sd)
+    high = min(mean + 9 * sd, float(getattr(support, "upper_bound", np.inf)) - 1e-6 * sd)
+    log_prior = lambda t: np.asarray(prior.log_prob(t), dtype=float)  # noqa: E731
+    true_mean, true_sd, left = oracle.posterior(question, y, log_prior, low, high)
+    off = max(abs(mean - true_mean), abs(sd - true_sd)) / true_sd
+    # a heavy tail beyond the nine sds that were looked at would make the comparison unfair
+    if off > POSTERIOR + 30 * left and not said and not found.diagnostics.warnings:
+        verdict.wrong.append(f"posterior {mean:.6g} ± {sd:.6g}, should be {true_mean:.6g} ± {true_sd:.6g}")
