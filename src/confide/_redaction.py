@@ -10,10 +10,10 @@ import re
 from collections.abc import Callable
 
 #: parameters that are no secret, in the words of PostgreSQL, DuckDB and Spark
-_HARMLESS = frozenset(
-    "application_name catalog connect_timeout database dbname host hostaddr port read_only schema sslmode "
-    "table target_session_attrs user".split()
-)
+_HARMLESS = frozenset((
+    "application_name", "catalog", "connect_timeout", "database", "dbname", "host", "hostaddr", "port", "read_only",
+    "schema", "sslmode", "table", "target_session_attrs", "user",
+))  # fmt: skip
 _HIDDEN = "***"
 # A URL inside of other text ends at a blank or a quotation mark.
 _INSIDE = r"[^\s'\"`<>]"

@@ -50,9 +50,9 @@ def from_environment(places: Mapping[str, str | None]) -> tuple[dict[str, str], 
     A URL that holds a secret is left to its variable: a script is handed on.
 
     >>> where, notes = from_environment({"CONFIDE_DATA": "postgresql://ann:p@host/db", "CONFIDE_LEDGER": "budget.db"})
-    >>> print(*where.values(), *notes, sep="\\n")
-    os.environ['CONFIDE_DATA']
-    'budget.db'
+    >>> list(where.values())
+    ["os.environ['CONFIDE_DATA']", "'budget.db'"]
+    >>> print(*notes)
     # set CONFIDE_DATA to postgresql://ann:***@host/db, with what is secret in it
     """
     shown = {name: redacted(place) for name, place in places.items() if place is not None}
