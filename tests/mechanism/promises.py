@@ -169,7 +169,8 @@ def response(privacy: Privacy, k: int, keep: float) -> bool:
             spent = (p - q) * mp.log(p / q)
             orders = [mp.mpf(10) ** (mp.mpf(i) / 10) for i in range(-40, 41)]
             # and those around one over the log-ratio, where many answers have their worst
-            orders += [order / abs(mp.log(p / q)) for order in orders if p != q and abs(mp.log(order)) < 4]
+            if p != q:
+                orders += [mp.mpf(10) ** (mp.mpf(i) / 50) / abs(mp.log(p / q)) for i in range(-100, 101)]
             for t in orders:
                 moment = p ** (1 + t) * q**-t + q ** (1 + t) * p**-t + rest
                 spent = max(spent, mp.log(moment) / (t * (1 + t)))

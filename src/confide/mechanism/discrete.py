@@ -197,7 +197,7 @@ def discrete_gaussian_mu(k: int, s: float) -> float:
     with np.errstate(invalid="ignore"):
         most = float(np.max(g[k:] - g[:-k]))
     # a law that hardly leaves 0 has tails beyond all floats
-    return outward(most, _SCAN_SLACK) if most == most else math.inf
+    return outward(most, _SCAN_SLACK) if not math.isnan(most) else math.inf
 
 
 @functools.lru_cache(maxsize=1024)

@@ -84,13 +84,12 @@ class ResponseLaw(Law):
 class RandomizedResponse(Mechanism):
     """Randomized response on `Each` record's s(x), where s takes finitely many values.
 
-        The levels themselves are released, so that the value is on the scale of the statistic.
+    The levels themselves are released, so that the value is on the scale of the statistic.
 
-        >>> from confide.privacy.rounding import outward, round_down
-    from confide.statistic import Each
-        >>> law = RandomizedResponse(PureDP(math.log(3))).calibrate(Each("x > 2", bounds=(0, 5)), n=100)
-        >>> law.levels, round(law.keep, 12)
-        ((0.0, 1.0), 0.75)
+    >>> from confide.statistic import Each
+    >>> law = RandomizedResponse(PureDP(math.log(3))).calibrate(Each("x > 2", bounds=(0, 5)), n=100)
+    >>> law.levels, round(law.keep, 12)
+    ((0.0, 1.0), 0.75)
     """
 
     privacy: Privacy
@@ -185,10 +184,10 @@ def _gaussian(t: float, k: int) -> float:
 def _concentrated(t: float, k: int) -> float:
     """ρ of a log-ratio t among k answers, an upper bound: the largest D_α/α over all orders α > 1.
 
-    With s = α − 1, K(s) = s·D_α = log(1 + x) and x = e^t(e^{st} − 1)(1 − e^{−(1+s)t})/(e^t + k − 1). K is convex and 0 at
-    0: between two orders it is below its chord a + bs, with a ≤ 0, and (a + bs)/(s(1+s)) is greatest where bs² + 2as +
-    a = 0. D_α rises in α up to t, which bounds what is below the first order and beyond the last. Where t is small, the
-    first order is a large one, and below it x ≤ e^t·s(1+s)t²·(1 + st)/(e^t + k − 1) serves.
+    With s = α − 1, K(s) = s·D_α = log(1 + x) and x = e^t(e^{st} − 1)(1 − e^{−(1+s)t})/(e^t + k − 1). K is convex and 0
+    at 0: between two orders it is below its chord a + bs, with a ≤ 0, and (a + bs)/(s(1+s)) is greatest where bs² +
+    2as + a = 0. D_α rises in α up to t, which bounds what is below the first order and beyond the last. Where t is
+    small, the first order is a large one, and below it x ≤ e^t·s(1+s)t²·(1 + st)/(e^t + k − 1) serves.
     """
     span = max(1.0, 1 / t)
     if t < _SMALL:
