@@ -27,7 +27,7 @@ MOST = 2**53
 )
 def test_a_window_that_nobody_could_hold_is_refused_before_it_is_made(mechanism, n):
     started = time.perf_counter()
-    with pytest.raises(cf.IncompatibleError, match="ranks on either side.*cap"):
+    with pytest.raises(cf.IncompatibleError, match=r"ranks on either side.*cap"):
         cf.Channel(MEDIAN, mechanism, n)
     assert time.perf_counter() - started < 2
 
