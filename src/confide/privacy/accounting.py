@@ -1,8 +1,8 @@
 """What a batch of releases promises when all of them were fixed before the first value was seen.
 
-Each guarantee is attained by one worst pair of laws (P, Q), see `profile`; a batch is no worse than the product of these
-pairs, whose privacy loss L = log dP/dQ is the sum of independent ones, and δ(ε) = E_P (1 − e^{ε−L})₊. The sum is kept as
-atoms, and everything is an upper bound by construction:
+Each guarantee is attained by one worst pair of laws (P, Q), see `profile`; a batch is no worse than the product of
+these pairs, whose privacy loss L = log dP/dQ is the sum of independent ones, and δ(ε) = E_P (1 − e^{ε−L})₊. The sum is
+kept as atoms, and everything is an upper bound by construction:
 
 * k equal pure guarantees are ±ε with binomial weights: exact, and the optimum of Kairouz, Oh and Viswanath (2015).
 * Atoms that are too many are moved to the points of a grid. An atom between two points is split between them such that
@@ -49,9 +49,9 @@ class _Loss(NamedTuple):
 def account(members: Iterable[Any], *, delta: float) -> ApproxDP:
     """The guarantee at δ of a batch of channels or guarantees that are all fixed before the first value is seen.
 
-    It is never above what `compose` says, and far below it for many releases. Where a later channel, or whether there is
-    one, depends on a value that was seen, only `compose` (and so a ledger) holds. A `ZCDP` has no worst pair of laws and
-    is refused.
+    It is never above what `compose` says, and far below it for many releases. Where a later channel, or whether there
+    is one, depends on a value that was seen, only `compose` (and so a ledger) holds. A `ZCDP` has no worst pair of laws
+    and is refused.
 
     >>> print(account([PureDP(0.1)] * 100, delta=1e-6))
     (4.77457, 1e-06)-differential privacy
