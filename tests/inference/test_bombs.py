@@ -45,3 +45,13 @@ def test_a_window_too_long_to_simulate_is_refused_by_infer(epsilon):
     with pytest.raises(cf.IncompatibleError, match=r"ranks of the records.*cap"):
         cf.infer(VARIANCE, release, PRIOR)
     assert time.perf_counter() - started < 5
+
+
+@pytest.mark.parametrize(
+    "statistic", [cf.Mean("abs(x)", bounds=(-10, 10)), MEDIAN, cf.Each("x", bounds=(0, 1))], ids=str
+)
+@pytest.mark.parametrize("mechanism", [cf.Laplace(scale=1e-300), cf.Gaussian(scale=1e-300)], ids=str)
+def test_noise_that_cannot_be_told_from_none_is_refused(statistic, mechanism):
+    value = [0.5] * 101 if isinstance(statistic, cf.Each) else 1.2
+    with pytest.raises(cf.IncompatibleError, match="cannot be told from none"):
+        cf.infer(VARIANCE, cf.Release(cf.Channel(statistic, mechanism, 101), value), PRIOR)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Sequence
 from dataclasses import replace
@@ -25,6 +26,8 @@ from confide.published import Release
 _POOL = 2**13
 #: ranks on either side that can still be simulated: a pool holds thousands of windows
 _MOST_RANKS = 2**13
+#: noise, as a share of the largest value, of which a square is still far from underflow
+_LEAST_NOISE = 1e-30
 METHODS = ("grid", "nuts", "mh", *latent.KERNELS)
 
 
@@ -126,6 +129,13 @@ def _affordable(problem: Problem) -> None:
                 f"the published value depends on {2 * channel.law.window + 1:,} ranks of the records, and at most "
                 f"{2 * _MOST_RANKS + 1:,} can be simulated; infer from a release whose mechanism has a cap, such as "
                 "cap=1000"
+            )
+        scale = float(getattr(getattr(channel.law, "noise", None), "scale", math.inf))
+        largest = max(abs(end) for ends in channel.statistic.ranges for end in ends)
+        if scale < _LEAST_NOISE * largest:
+            raise IncompatibleError(
+                f"noise of scale {scale:g} on values up to {largest:g} cannot be told from none in double precision; "
+                "infer from a release whose noise is not below the last digit of its values"
             )
 
 
