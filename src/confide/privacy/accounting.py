@@ -29,7 +29,7 @@ from confide.privacy.composition import compose
 from confide.privacy.guarantee import GDP, ApproxDP, Privacy, PureDP, Unlimited
 from confide.privacy.rounding import outward, read_delta, root_sum_of_squares_up, sum_up
 
-Floats = NDArray[np.float64]
+Floats = NDArray[Any]
 # Points of the grid that holds a sum of losses, and of that which holds a group of equal or Gaussian ones.
 _POINTS, _CELLS = 2**12, 2**10
 # Standard deviations of a Gaussian loss that are kept: what lies above, 1e-33, counts as given away.
