@@ -38,7 +38,7 @@ from confide.model import Model
 from confide.population import Population
 from confide.posterior import Posterior
 from confide.prior import Prior
-from confide.privacy import GDP, ZCDP, ApproxDP, Privacy, PureDP, Unlimited, compose
+from confide.privacy import GDP, ZCDP, ApproxDP, Privacy, PureDP, Unlimited, account, compose
 from confide.statistic import Each, Maximum, Mean, Median, Minimum, Quantile, Statistic
 
 if typing.TYPE_CHECKING:
@@ -99,6 +99,7 @@ __all__ = [
     "Unlimited",
     "Walk",
     "ZCDP",
+    "account",
     "compare",
     "compose",
     "datasets",

@@ -11,10 +11,13 @@ Everything that Confide raises on purpose descends from one root, so that a call
     ├── IncompatibleError (also TypeError)     two parts that do not fit, such as a mechanism and a statistic
     └── AccuracyError                          a computation that cannot reach the accuracy it promises
 
-An `InvalidArgument` is built from its four parts, so that no message can forget one of them.
+An `InvalidArgument` is built from its four parts, so that no message can forget one of them. No error tells the
+password or token of a URL, neither in its message nor in its value.
 """
 
 from __future__ import annotations
+
+from confide._redaction import redacted
 
 _LONGEST_VALUE = 120
 
@@ -38,6 +41,9 @@ class ConfideError(Exception):
     PrivacyError
     """
 
+    def __init__(self, *parts: object) -> None:
+        super().__init__(*(redacted(part) if isinstance(part, str) else part for part in parts))
+
 
 class InvalidArgument(ConfideError, ValueError):
     """An argument has a value that cannot be used.
@@ -50,7 +56,7 @@ class InvalidArgument(ConfideError, ValueError):
 
     def __init__(self, argument: str, value: object, problem: str, remedy: str) -> None:
         self.argument = argument
-        self.value = value
+        self.value = value = redacted(value) if isinstance(value, str) else value
         self.problem = problem
         self.remedy = remedy
         super().__init__(f"{argument} = {_shorten(value)} {problem}; {remedy}")

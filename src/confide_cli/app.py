@@ -134,6 +134,14 @@ def ledger(
     publish.ledger(place, dataset, budget, as_json)
 
 
+@app.command(epilog="Example: confide account 100*pure:0.1 --delta 1e-6")
+def account(releases: o.Batch, delta: o.Delta = 1e-6, as_json: o.Json = False) -> None:
+    """What a batch of releases promises together, if all of them are fixed before the first value is seen."""
+    from confide_cli import batch
+
+    batch.account(releases, delta, as_json)
+
+
 @app.command(epilog="Example: confide schema infer")
 def schema(name: o.SchemaName = "release") -> None:
     """The JSON Schema of release files, and of what --json prints."""

@@ -99,3 +99,9 @@ Experiment = Annotated[
 ]
 Full = Annotated[bool, typer.Option("--full", help="The paper's own sizes, which take much longer.")]
 Place = Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Where figures, tables and the page go.")]
+
+Batch = Annotated[
+    list[str],
+    typer.Argument(metavar="GUARANTEES", help="Of each release: pure:0.1, gdp:0.5, or 100*pure:0.1 for many."),
+]
+Delta = Annotated[float, typer.Option(metavar="NUMBER", help="The δ at which to state the total.")]

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from confide._redaction import redacted
+
 
 @dataclass(frozen=True)
 class Page:
@@ -29,7 +31,9 @@ class Page:
         if self.path is not None:
             from confide.reporting import report
 
-            report(result, self.path, command=shlex.join(["confide", *self.arguments]), script=script)
+            # a page is handed on, and a URL may hold a password
+            command = shlex.join(["confide", *map(redacted, self.arguments)])
+            report(result, self.path, command=command, script=script)
 
     def say(self) -> None:
         """Where it is."""

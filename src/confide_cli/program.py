@@ -53,7 +53,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
             code = get_command(app).main(args=arguments, prog_name="confide", standalone_mode=False, obj=arguments)
             return code if isinstance(code, int) else 0
         except TyperException as error:
-            return _fail(_usage(error), error.exit_code)
+            return _fail(_usage(error, arguments), error.exit_code)
         except UsageProblem as error:
             return _fail(str(error), 2)
         except (KeyboardInterrupt, Abort):
@@ -73,17 +73,25 @@ def _explain(error: Exception) -> int:
     return _fail(f"an unexpected error ({type(error).__name__}); set CONFIDE_DEBUG=1 to see where it happened", 1)
 
 
-def _usage(error: Any) -> str:
+def _usage(error: Any, arguments: Sequence[str]) -> str:
+    from confide._redaction import redacted
+
     context = getattr(error, "ctx", None)
     path = context.command_path if context is not None else "confide"
-    return f"{error.format_message().rstrip('.')}; see {path} --help"
+    told = error.format_message().rstrip(".")
+    for argument in arguments:  # a wrong command line is quoted, and may hold the URL of a database
+        for form in (argument, repr(argument)[1:-1]):
+            told = told.replace(form, redacted(argument))
+    return f"{told}; see {path} --help"
 
 
 def _fail(text: str, code: int) -> int:
-    print("confide:", " ".join(text.split()), file=sys.stderr)
+    from confide._redaction import redacted
+
+    print("confide:", redacted(" ".join(text.split())), file=sys.stderr)
     return code
 
 
 def _show_warning(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
     if not issubclass(category, DeprecationWarning):
-        print("confide: warning:", " ".join(str(message).split()), file=sys.stderr)
+        _fail(f"warning: {message}", 0)

@@ -52,14 +52,20 @@ def release(study: Study, data: str, options: dict[str, Any], output: Path | Non
 
 def _script(channel: Any, data: str, book: str | None, options: dict[str, Any]) -> str:
     """The same release in Python. With a ledger it is read again for free; without one it is made anew."""
-    from confide.reporting.script import with_imports
+    from confide.reporting.script import from_environment, with_imports
     from confide.reporting.source import source
 
+    where, notes = from_environment({"CONFIDE_DATA": data, "CONFIDE_LEDGER": book})
     given = {name: value for name, value in options.items() if value not in (None, "", False)}
-    ledger = "" if book is None else f", ledger=cf.Ledger({book!r})"
+    ledger = "" if book is None else f", ledger=cf.Ledger({where['CONFIDE_LEDGER']})"
     told = "".join(f", {name}={source(value)}" for name, value in given.items())
     return with_imports(
-        [f"channel = {source(channel)}", f"release = cf.release(channel, {data!r}{ledger}{told})", "print(release)"]
+        [
+            *notes,
+            f"channel = {source(channel)}",
+            f"release = cf.release(channel, {where['CONFIDE_DATA']}{ledger}{told})",
+            "print(release)",
+        ]
     )
 
 

@@ -77,7 +77,7 @@ class InferForm(_Form):
     complete: bool
 
 
-class AccountForm(_Form):
+class DatasetForm(_Form):
     """One data set of a ledger."""
 
     dataset: str
@@ -92,7 +92,16 @@ class LedgerForm(_Form):
 
     command: Literal["ledger"]
     ledger: str
-    datasets: list[AccountForm]
+    datasets: list[DatasetForm]
+
+
+class AccountForm(_Form):
+    """`confide account --json`."""
+
+    command: Literal["account"]
+    releases: int
+    guarantee: Guarantee
+    adaptive: Guarantee
 
 
 _FORMS: dict[str, type[BaseModel]] = {
@@ -101,6 +110,7 @@ _FORMS: dict[str, type[BaseModel]] = {
     "optimize": OptimizeForm,
     "infer": InferForm,
     "ledger": LedgerForm,
+    "account": AccountForm,
 }
 NAMES = ("release", *_FORMS)
 

@@ -230,8 +230,9 @@ def test_rounding_of_several_coordinates_adds_up():
 
 def test_what_a_given_scale_promises():
     mean = Mean("x", bounds=(0, 0.9))
-    assert Laplace(scale=0.3).guarantee(mean, 1) == PureDP(0.9 / 0.3)
-    assert Gaussian(scale=0.3).guarantee(mean, 1) == GDP(0.9 / 0.3)
+    # rounded up: as floats, 0.9 is more than three times 0.3
+    assert Laplace(scale=0.3).guarantee(mean, 1) == PureDP(math.nextafter(3.0, 4.0))
+    assert Gaussian(scale=0.3).guarantee(mean, 1) == GDP(math.nextafter(3.0, 4.0))
     assert Laplace(scale=2.0, step=0.3).guarantee(mean, 1).epsilon == pytest.approx(0.45)
     assert Laplace(scale=2.0, step=0.4).guarantee(mean, 1).epsilon == pytest.approx(0.6)
     assert Gaussian(scale=2.0, step=0.4).guarantee(mean, 1).rho == pytest.approx(1.2**2 / 8)

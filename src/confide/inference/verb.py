@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Sequence
 from dataclasses import replace
@@ -23,6 +24,10 @@ from confide.published import Release
 
 #: windows in the pool of a posterior
 _POOL = 2**13
+#: ranks on either side that can still be simulated: a pool holds thousands of windows
+_MOST_RANKS = 2**13
+#: noise, as a share of the largest value, of which a square is still far from underflow
+_LEAST_NOISE = 1e-30
 METHODS = ("grid", "nuts", "mh", *latent.KERNELS)
 
 
@@ -66,6 +71,7 @@ def infer(
     (0.3104, 0.0147)
     """
     problem = read(population, releases, prior, same_records)
+    _affordable(problem)
     if not isinstance(method, Kernel) and method != "auto" and method not in METHODS:
         raise InvalidArgument("method", method, "is not a method", f"use 'auto' or one of {', '.join(METHODS)}")
     chains, warmup, draws = _count("chains", chains), _count("warmup", warmup), _count("draws", draws)
@@ -113,6 +119,24 @@ def _smaller_pools(joint: Joint) -> Joint:
 def _normal_is_all(problem: Problem) -> bool:
     """Whether the central limit theorem may stand in for the exact law: not for few records, where z is cheap."""
     return all(channel.n >= 1000 for channel in problem.channels)
+
+
+def _affordable(problem: Problem) -> None:
+    """Refuse what would take hours or more memory than there is, before any array is made."""
+    for channel in problem.channels:
+        if channel.law.window > _MOST_RANKS:
+            raise IncompatibleError(
+                f"the published value depends on {2 * channel.law.window + 1:,} ranks of the records, and at most "
+                f"{2 * _MOST_RANKS + 1:,} can be simulated; infer from a release whose mechanism has a cap, such as "
+                "cap=1000"
+            )
+        scale = float(getattr(getattr(channel.law, "noise", None), "scale", math.inf))
+        largest = max(abs(end) for ends in channel.statistic.ranges for end in ends)
+        if scale < _LEAST_NOISE * largest:
+            raise IncompatibleError(
+                f"noise of scale {scale:g} on values up to {largest:g} cannot be told from none in double precision; "
+                "infer from a release whose noise is not below the last digit of its values"
+            )
 
 
 def _count(name: str, value: Any) -> int:

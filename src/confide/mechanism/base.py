@@ -138,9 +138,24 @@ def set_cap(mechanism: Any) -> None:
     object.__setattr__(mechanism, "cap", cap)
 
 
-def default_cap(rate: float, n: int) -> int:
-    """K = min(n, ⌈log(100n)/rate⌉): what lies further away is damped to less than 1/(100n) of the range."""
-    return min(n, math.ceil(math.log(100 * n) / rate))
+#: ranks on either side of an order statistic that are still looked at: a window is an array, and is sorted and summed
+MOST_RANKS = 2**20
+
+
+def window_cap(mechanism: Any, rate: float, n: int) -> int:
+    """K = min(n, cap), by default ⌈log(100n)/rate⌉: what lies further away is damped to under 1/(100n) of the range.
+
+    A window that nobody could hold is refused before it is made.
+    """
+    if mechanism.cap is not None:
+        cap = min(mechanism.cap, n)
+    else:
+        cap = math.ceil(math.log(100 * n) / rate) if math.log(100 * n) < rate * n else n
+    if cap > MOST_RANKS:
+        problem = f"would look at {cap:,} ranks on either side of the statistic, more than {MOST_RANKS:,}"
+        remedy = "give a smaller cap, such as cap=1000 (the guarantee stays), or a larger ε"
+        raise IncompatibleError(f"{mechanism!r} {problem}; {remedy}")
+    return cap
 
 
 def accept_privacy(mechanism: str, privacy: object, kinds: tuple[type[Privacy], ...], remedy: str) -> None:

@@ -17,30 +17,56 @@ from __future__ import annotations
 
 import functools
 import math
+import sys
 from collections.abc import Callable
+from fractions import Fraction
+from typing import NoReturn
 
-from scipy.special import log_ndtr
+from scipy.special import erf, log_ndtr
 
+from confide.errors import PrivacyError
 from confide.privacy import GDP, ZCDP, ApproxDP, Privacy, PureDP
+from confide.privacy.rounding import SLACK, outward, root_down, round_up
 
 _PRECISION = 1e-13
 
 
-def largest(holds: Callable[[float], bool], guess: float) -> float:
-    """The largest x > 0 with a property that is lost for good as x grows: found to 1e-13, from the side that holds."""
-    low = high = guess
+def largest(holds: Callable[[float], bool], guess: float, privacy: Privacy, most: float = sys.float_info.max) -> float:
+    """The largest x up to `most` with a property that is lost for good as x grows: to 1e-13, from the side that holds.
+
+    It ends after some 2,000 questions at most, for floats have no more powers of two. Where the property holds for no
+    float above 0, the guarantee that asks for it is refused.
+    """
+    low = high = min(max(guess, sys.float_info.min), most)
     while not holds(low):
         low, high = low / 2, low
         if low == 0:
-            raise ArithmeticError("the property holds for no positive number")
+            refuse_noise(privacy)
     while holds(high):
-        low, high = high, 2 * high
-        if math.isinf(high):
-            raise ArithmeticError("the property holds for every number")
-    while high - low > _PRECISION * low:
-        middle = low + (high - low) / 2
+        if high == most:
+            return most
+        low, high = high, min(2 * high, most)
+    # numbers next to 0 have fewer digits than the precision asked for: then until there is nothing between
+    while high - low > _PRECISION * low and low < (middle := low + (high - low) / 2) < high:
         low, high = (middle, high) if holds(middle) else (low, middle)
     return low
+
+
+def refuse_noise(privacy: Privacy) -> NoReturn:
+    """Refuse a guarantee that would take more noise than floats can state."""
+    problem = "asks for more noise than can be stated in floats"
+    raise PrivacyError("privacy", privacy, problem, "ask for less privacy: a larger parameter")
+
+
+def scale_up(width: float, ratio: float, privacy: Privacy) -> float:
+    """The smallest float that is not below width/ratio: the scale that leaves no more than the ratio."""
+    scale = round_up(Fraction(width) / Fraction(ratio)) if ratio > 0 else math.inf
+    return scale if math.isfinite(scale) else refuse_noise(privacy)
+
+
+def inward(value: float) -> float:
+    """A ratio, lowered by more than its rounding error, and finite."""
+    return min(math.nextafter(value * (1 - SLACK), 0.0), sys.float_info.max)
 
 
 @functools.lru_cache(maxsize=1024)
@@ -72,14 +98,17 @@ def laplace_ratio(privacy: Privacy) -> float:
             ratio = epsilon - 2 * math.log1p(-delta)
             return ratio - 2 * math.ulp(ratio)
         case ZCDP(rho=rho):
-            return largest(lambda r: _kullback_leibler(r) <= rho, rho + math.sqrt(2 * rho))
+            return largest(lambda r: outward(laplace_divergence(r)) <= rho, rho + math.sqrt(2 * rho), privacy)
+        case GDP(mu=mu) if mu < 1:
+            # 2Φ(−μ/2) is 1 − erf(μ/√8): no digits are lost near 1
+            return inward(-2 * math.log1p(-float(erf(mu / math.sqrt(8)))))
         case GDP(mu=mu):
-            return -2 * (math.log(2) + float(log_ndtr(-mu / 2)))
+            return inward(-2 * (math.log(2) + float(log_ndtr(-mu / 2))))
     raise NotImplementedError(f"no Laplace noise for {privacy!r}")
 
 
-def _kullback_leibler(r: float) -> float:
-    """r + e^{−r} − 1, by its series where the terms cancel."""
+def laplace_divergence(r: float) -> float:
+    """The Kullback–Leibler divergence r + e^{−r} − 1, by its series where the terms cancel."""
     if r > 0.01:
         return r + math.expm1(-r)
     return r * r / 2 * (1 - r / 3 * (1 - r / 4 * (1 - r / 5 * (1 - r / 6))))
@@ -100,7 +129,8 @@ def gaussian_ratio(privacy: Privacy) -> float:
         case GDP(mu=mu):
             return mu
         case ZCDP(rho=rho):
-            return math.sqrt(2 * rho)
+            return root_down(2 * Fraction(rho))
         case ApproxDP(epsilon=epsilon, delta=delta):
-            return largest(lambda mu: GDP(mu).delta_at(epsilon) <= delta, epsilon / math.sqrt(2 - 2 * math.log(delta)))
+            guess = epsilon / math.sqrt(2 - 2 * math.log(delta))
+            return largest(lambda mu: GDP(mu).delta_at(epsilon) <= delta, guess, privacy)
     raise NotImplementedError(f"no Gaussian noise for {privacy!r}")

@@ -17,9 +17,15 @@ from numpy.typing import NDArray
 
 from confide.errors import PrivacyError
 from confide.mechanism.calibration import largest
+from confide.privacy import ApproxDP, PureDP
+from confide.privacy.rounding import outward
 
 # Dilations on which the worst is sought, as shares of β. Both ends are among them, and one has always been the worst.
 _SHARES = np.linspace(-1, 1, 401)
+
+# β beyond this damps a rank to nothing that a float could hold
+_MOST = 700.0
+_SLACK = 2e-12
 
 Floats = NDArray[np.float64]
 
@@ -74,7 +80,12 @@ def smooth_laplace_delta(epsilon: float, alpha: float, beta: float) -> float:
     >>> f"{smooth_laplace_delta(5.0, 2.5, 5 / (2 * math.log(2e4))):.1e}"      # the classical pair at (5, 1e-4)
     '7.7e-06'
     """
-    return float(np.max(dilated_laplace_delta(epsilon, alpha, beta * _SHARES)))
+    spent = float(np.max(dilated_laplace_delta(epsilon, alpha, beta * _SHARES)))
+    if not spent > 0:
+        return 0.0 if spent <= 0 else math.inf
+    # exponents are off by a rounding error of ε + α, divided by the slope of the loss
+    exponents = (epsilon + alpha) / (-math.expm1(-beta) if beta > 0 else 1.0)
+    return outward(spent, _SLACK + 1e-15 * exponents)
 
 
 @functools.lru_cache(maxsize=1024)
@@ -86,6 +97,7 @@ def smooth_laplace_pair(epsilon: float, delta: float, alpha: float | None, beta:
     >>> smooth_laplace_pair(1.0, 1e-4, None, None)[1] > 1 / (2 * math.log(2e4))   # above the classical β
     True
     """
+    privacy = ApproxDP(epsilon, delta)
     if alpha is None and beta is None:
         alpha = epsilon / 2
     if alpha is None:
@@ -94,15 +106,15 @@ def smooth_laplace_pair(epsilon: float, delta: float, alpha: float | None, beta:
         if spent > delta:
             raise _refusal("beta", beta, f"spends δ = {spent:.3g} at ε = {epsilon:g} with any alpha", "a smaller beta")
         given = beta
-        return largest(lambda a: smooth_laplace_delta(epsilon, a, given) <= delta, epsilon / 2), beta
+        return largest(lambda a: smooth_laplace_delta(epsilon, a, given) <= delta, epsilon / 2, privacy), beta
     # before any dilation a shift by α scales spends 1 − e^{(ε−α)/2}
     spent = smooth_laplace_delta(epsilon, alpha, 0.0 if beta is None else beta)
     if spent > delta:
         share = "any beta" if beta is None else f"beta = {beta:g}"
         raise _refusal("alpha", alpha, f"with {share} spends δ = {spent:.3g} at ε = {epsilon:g}", "a smaller alpha")
     if beta is None:
-        classical = epsilon / (2 * math.log(2 / delta))
-        beta = largest(lambda b: smooth_laplace_delta(epsilon, alpha, b) <= delta, classical)
+        classical = epsilon / (2 * (math.log(2) - math.log(delta)))
+        beta = largest(lambda b: smooth_laplace_delta(epsilon, alpha, b) <= delta, classical, privacy, _MOST)
     return alpha, beta
 
 
@@ -120,37 +132,34 @@ def smooth_cauchy_epsilon(alpha: float, beta: float) -> float:
     >>> round(smooth_cauchy_epsilon(1 / 6, 1 / 6), 2)                    # the classical pair for ε = 1
     0.23
     """
-    # cosh ε − 1 = 2 sinh²(ε/2) loses no digits
-    still = alpha**2 / 2
-    dilated = 2 * math.sinh(beta / 2) ** 2 + alpha**2 * math.exp(-beta) / 2
-    return 2 * math.asinh(math.sqrt(max(still, dilated) / 2))
+    if beta > _MOST:
+        return math.inf  # and no float could say how large
+    # cosh x − 1 = 2 sinh²(x/2) loses no digits, and a hypotenuse does not underflow
+    dilated = math.hypot(math.sinh(beta / 2), alpha * math.exp(-beta / 2) / 2)
+    return outward(2 * math.asinh(max(alpha / 2, dilated)), _SLACK)
 
 
 def smooth_cauchy_pair(epsilon: float, alpha: float | None, beta: float | None) -> tuple[float, float]:
     """(α, β) for pure ε: what is not given is as large as the promise allows, with α = ε/2 if neither is.
 
-    With X = e^β, cosh β + ½α²e^{−β} = cosh ε is X² − 2X cosh ε + 1 + α² = 0, whose larger root is cosh ε +
-    √(sinh²ε − α²).
-
     >>> [round(x, 6) for x in smooth_cauchy_pair(1.0, None, None)]
     [0.5, 0.958051]
     """
+    privacy = PureDP(epsilon)
     if alpha is None and beta is None:
         alpha = epsilon / 2
     if alpha is None:
         assert beta is not None
-        if beta >= epsilon:
-            raise _refusal("beta", beta, f"alone spends more than ε = {epsilon:g}", "a beta below ε")
-        room = 2 * (math.sinh(epsilon / 2) ** 2 - math.sinh(beta / 2) ** 2)
-        return min(2 * math.sinh(epsilon / 2), math.sqrt(2 * math.exp(beta) * room)), beta
+        if smooth_cauchy_epsilon(0.0, beta) > epsilon:
+            raise _refusal("beta", beta, f"alone spends more than ε = {epsilon:g}", "a smaller beta")
+        given = beta
+        return largest(lambda a: smooth_cauchy_epsilon(a, given) <= epsilon, epsilon / 2, privacy), beta
     spent = smooth_cauchy_epsilon(alpha, 0.0 if beta is None else beta)
-    if spent > epsilon * (1 + 1e-12):
+    if spent > epsilon:
         share = "any beta" if beta is None else f"beta = {beta:g}"
         raise _refusal("alpha", alpha, f"with {share} spends ε = {spent:.6g}, more than {epsilon:g}", "a smaller alpha")
     if beta is None:
-        # with e^ε taken out, so that a large ε does not overflow
-        half_sum, half_gap = (1 + math.exp(-2 * epsilon)) / 2, -math.expm1(-2 * epsilon) / 2
-        beta = epsilon + math.log(half_sum + math.sqrt(half_gap**2 - (alpha * math.exp(-epsilon)) ** 2))
+        beta = largest(lambda b: smooth_cauchy_epsilon(alpha, b) <= epsilon, epsilon / 2, privacy, _MOST)
     return alpha, beta
 
 

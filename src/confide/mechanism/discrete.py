@@ -14,15 +14,22 @@ import math
 from fractions import Fraction
 
 import numpy as np
-from scipy.special import ndtri_exp
+from scipy.special import erfinv, ndtri_exp
 
-from confide.mechanism.calibration import gaussian_ratio, laplace_ratio, largest
+from confide.mechanism.calibration import gaussian_ratio, laplace_divergence, laplace_ratio, largest, refuse_noise
 from confide.privacy import GDP, ZCDP, ApproxDP, Privacy, PureDP
+from confide.privacy.rounding import nearest, outward, root_down, round_down, round_up
 from confide.statistic import Mean, Statistic
 
-# Beyond these s the discrete Gaussian is compared with the continuous one instead of being summed.
+# Beyond these s the discrete Gaussian is compared with the continuous one instead of being summed, and beyond this
+# shift its increments are counted as if each were the largest.
 _SUMMED_TO = 2000.0
 _SCANNED_TO = 50.0
+_LONGEST_SHIFT = 10_000
+# What a sum of 30,000 logarithms, and the normal quantiles of it, may be off by, relatively.
+_SCAN_SLACK = 1e-10
+# A shift of more steps than this is no number that noise is measured by.
+_MOST_STEPS = 2**500
 
 
 def steps(width: float, step: float) -> int:
@@ -63,19 +70,24 @@ def squared_steps(statistic: Statistic, n: int, step: float, norm: int) -> int:
 
 
 def discrete_laplace_delta(k: int, r: float, epsilon: float) -> float:
-    """The hockey-stick divergence at ε of discrete Laplace noise under a shift by k ≥ 1 steps.
+    """The hockey-stick divergence at ε of discrete Laplace noise under a shift by k ≥ 1 steps, rounded outward.
 
     The privacy loss is kr up to the point 0, then falls by 2r a point. It exceeds ε up to the point J = ⌈(k −
-    ε/r)/2⌉ − 1, so δ = P(V ≤ J) − e^ε P(V ≤ J−k) = 1 − (e^{−r(J+1)} + e^{ε−r(k−J)})/(1+e^{−r}).
+    ε/r)/2⌉ − 1, so δ = P(V ≤ J) − e^ε P(V ≤ J−k). The part up to 0 is (1 − e^{ε−kr})/(1+e^{−r}), and the points
+    1, …, J add (1 − e^{−rJ})(e^{−r} − e^{ε−r(k−J)})/(1+e^{−r}): both are 0 or more. What exceeds ε is exact before
+    it is rounded, for a small δ leaves little of it.
     """
-    if k * r <= epsilon:
+    rate = Fraction(r)
+    excess = k * rate - Fraction(epsilon)
+    if excess <= 0:
         return 0.0
-    last = math.ceil((k - epsilon / r) / 2) - 1
-    left = -math.expm1(epsilon - k * r) / (1 + math.exp(-r))
-    # the part up to 0 alone for a small δ, so that nothing cancels; the points 1, …, J are two geometric sums
-    falling = -math.expm1(-r * last) * math.exp(-r) / (1 + math.exp(-r))
-    rising = -math.expm1(-r * last) * math.exp(epsilon - r * (k - last)) / (1 + math.exp(-r))
-    return left + falling - rising if last > 0 else left
+    last = math.ceil(excess / rate / 2) - 1
+    left = -math.expm1(-nearest(excess))
+    if last == 0:
+        return min(1.0, outward(left / (1 + math.exp(-r))))
+    between = nearest(excess - (last + 1) * rate)  # 0 or more, as J is below half of excess/r
+    right = math.expm1(-nearest(last * rate)) * math.expm1(-between) * math.exp(-r)
+    return min(1.0, outward((left + right) / (1 + math.exp(-r))))
 
 
 @functools.lru_cache(maxsize=1024)
@@ -87,71 +99,105 @@ def discrete_laplace_rate(privacy: Privacy, k: int) -> float:
     ≥ j)) have increments that fall away from the centre (the Mills ratio again), so that k consecutive ones
     are greatest when they are centred.
     """
+    if k > _MOST_STEPS:
+        refuse_noise(privacy)
+    if isinstance(privacy, PureDP):
+        return round_down(Fraction(privacy.epsilon) / k) or refuse_noise(privacy)
     guess = laplace_ratio(privacy) / k
     match privacy:
-        case PureDP(epsilon=epsilon):
-            return epsilon / k
         case ApproxDP(epsilon=epsilon, delta=delta):
-            return largest(lambda r: discrete_laplace_delta(k, r, epsilon) <= delta, guess)
+            return largest(lambda r: discrete_laplace_delta(k, r, epsilon) <= delta, guess, privacy)
         case ZCDP(rho=rho):
-            return largest(lambda r: _kullback_leibler(k, r) <= rho, guess)
+            return largest(lambda r: outward(_kullback_leibler(k, r)) <= rho, guess, privacy)
         case GDP(mu=mu):
-            return largest(lambda r: _centred_laplace(k, r) <= mu, guess)
+            return largest(lambda r: outward(_centred_laplace(k, r)) <= mu, guess, privacy)
     raise NotImplementedError(f"no discrete Laplace noise for {privacy!r}")
 
 
 def _kullback_leibler(k: int, r: float) -> float:
-    """r(k − (1−e^{−kr})/sinh r), with 1/sinh r = 2e^{−r}/(1−e^{−2r}), which cannot overflow."""
-    return r * (k + math.expm1(-k * r) * 2 * math.exp(-r) / -math.expm1(-2 * r))
+    """r(k − (1−e^{−kr})/sinh r), as the divergence kr + e^{−kr} − 1 on the line plus (1−e^{−kr})(1 − r/sinh r)."""
+    shift = nearest(k * Fraction(r))
+    if r < 0.1:
+        rounding = r * r / 6 * (1 - r * r * (7 / 60 - r * r * (31 / 2520 - r * r * 127 / 100800)))
+    else:
+        rounding = 1 - 2 * r * math.exp(-r) / -math.expm1(-2 * r)
+    return laplace_divergence(shift) - math.expm1(-shift) * rounding
 
 
 def _centred_laplace(k: int, r: float) -> float:
     """g(j) − g(j−k) = g(j) + g(k+1−j) at the centre j = ⌈(k+1)/2⌉, where P(V ≥ j) = e^{−rj}/(1+e^{−r})."""
     j = (k + 2) // 2
-    tails = np.array([-r * j, -r * (k + 1 - j)]) - math.log1p(math.exp(-r))
-    return float(-np.sum(ndtri_exp(tails)))
+    return _laplace_quantile(j, r) + _laplace_quantile(k + 1 - j, r)
+
+
+def _laplace_quantile(j: int, r: float) -> float:
+    """Φ̄⁻¹(P(V ≥ j)) for j ≥ 1: near ½ from 1 − 2P = (1 − e^{−rj} + e^{−r}(1 − e^{−r(j−1)}))/(1+e^{−r})."""
+    central = -(math.expm1(-r * j) + math.exp(-r) * math.expm1(-r * (j - 1))) / (1 + math.exp(-r))
+    if central < 0.5:
+        return math.sqrt(2) * float(erfinv(central))
+    return -float(ndtri_exp(-r * j - math.log1p(math.exp(-r))))
 
 
 def discrete_gaussian_delta(k: int, s: float, epsilon: float) -> float:
-    """The hockey-stick divergence at ε of discrete Gaussian noise under a shift by k ≥ 1 steps.
+    """The hockey-stick divergence at ε of discrete Gaussian noise under a shift by k ≥ 1 steps, rounded outward.
 
     The loss at the point j is ((j+k)² − j²)/2s² > ε for j > m = εs²/k − k/2 (Canonne, Kamath and Steinke
-    2020, Theorem 7), so that δ = Σ_{j>m} P(j)·(1 − e^{ε − (2jk+k²)/2s²}): a sum of positive terms. Past ten
-    standard deviations nothing is left to add.
+    2020, Theorem 7), so that δ = Σ_{j>m} P(j)·(1 − e^{ε − (2jk+k²)/2s²}): a sum of positive terms. It is
+    summed until the mass has fallen by e^{−80}, and the geometric series that bounds the rest is added. Twelve
+    standard deviations below the centre nothing is left that counts.
     """
-    first = max(math.floor(epsilon * s * s / k - k / 2) + 1, -math.ceil(10 * s))
-    j = first + np.arange(max(math.ceil(10 * s) + max(-first, 0), 0) + 2, dtype=float)
-    share = -np.expm1(np.minimum(epsilon - k * (2 * j + k) / (2 * s * s), 0.0))
-    return float(np.sum(share * np.exp(-0.5 * (j / s) ** 2 - _log_normaliser(s))))
+    square = Fraction(s) ** 2
+    first = max(math.floor(Fraction(epsilon) * square / k - Fraction(k, 2)) + 1, -math.ceil(12 * s))
+    start = nearest(Fraction(first) / Fraction(s))
+    count = math.ceil(s * (160 / (start + math.sqrt(start * start + 160)) if start > 0 else 13 - start)) + 2
+    # exact before rounding: the loss at the first point is hardly more than ε
+    least = nearest(Fraction(epsilon) - k * (first + Fraction(k, 2)) / square)
+    steps_on = np.arange(count, dtype=float)
+    # in units of the first mass: at a small δ each of many terms may be below all floats
+    with np.errstate(over="ignore", under="ignore"):
+        share = -np.expm1(np.minimum(least - k * steps_on / (s * s), 0.0))
+        mass = np.exp(-steps_on / s * (start + steps_on / (2 * s)))
+        beyond = float(mass[-1]) / -math.expm1(-max(start, 1 / s) / s)
+        total = float(np.sum(share * mass)) + beyond
+    return min(1.0, outward(math.exp(-0.5 * start * start - _log_normaliser(s) + math.log(total)), 2e-12))
 
 
 def _log_normaliser(s: float) -> float:
     """log Σ_k exp(−k²/2s²), directly or Poisson-summed, as in `lattice`."""
     few = np.arange(1, 6)
-    if s < 0.4:
-        return float(np.log1p(2 * np.sum(np.exp(-0.5 * (few / s) ** 2))))
-    dual = float(np.log1p(2 * np.sum(np.exp(-2 * (math.pi * few * s) ** 2))))
+    with np.errstate(over="ignore", under="ignore"):
+        if s < 0.4:
+            return float(np.log1p(2 * np.sum(np.exp(-0.5 * (few / s) ** 2))))
+        dual = float(np.log1p(2 * np.sum(np.exp(-2 * (math.pi * few * s) ** 2))))
     return dual + math.log(s) + 0.5 * math.log(2 * math.pi)
 
 
 def discrete_gaussian_mu(k: int, s: float) -> float:
-    """The smallest μ such that discrete Gaussian noise under a shift by k steps is μ-Gaussian DP.
+    """The smallest μ such that discrete Gaussian noise under a shift by k steps is μ-Gaussian DP, rounded up.
 
     A trade-off function that is linear between its corners dominates the convex G_μ iff it does at the
     corners, which are the thresholds j: μ = max_j g(j) − g(j−k), g(j) = Φ̄⁻¹(P(V ≥ j)), and g(1−j) = −g(j).
     Far out, at j = ys², the tail is that of a geometric series and g(j) = (j − h(y))/s with h =
     log(y/(1−e^{−y}))/y falling from ½ at a rate of at most 1/24: the increments of g tend to 1/s, and
     scanning up to y = 12 loses nothing. For s > 50 the same expansion bounds every increment by (1 +
-    1/12s²)/s, twice the excess that it has.
+    1/12s²)/s, twice the excess that it has. A long shift is that many increments, each at most the largest.
     """
+    if math.isinf(s):
+        return math.inf  # a scale that cannot be stated keeps no promise
     if s > _SCANNED_TO:
-        return k / s * (1 + 1 / (12 * s * s))
+        return outward(nearest(k / Fraction(s)) * (1 + 1 / (12 * s * s)), 1e-15)
+    if k > _LONGEST_SHIFT:
+        return outward(k * discrete_gaussian_mu(1, s), 1e-15)
     j = np.arange(1, k + math.ceil(12 * s * s) + 60)
-    log_mass = -0.5 * (j / s) ** 2 - _log_normaliser(s)
+    with np.errstate(over="ignore"):
+        log_mass = -0.5 * (j / s) ** 2 - _log_normaliser(s)
     tails = np.logaddexp.accumulate(log_mass[::-1])[::-1]
     upper = -ndtri_exp(tails[: len(j) - 20])
     g = np.concatenate([-upper[k - 1 :: -1], upper])
-    return float(np.max(g[k:] - g[:-k]))
+    with np.errstate(invalid="ignore"):
+        most = float(np.max(g[k:] - g[:-k]))
+    # a law that hardly leaves 0 has tails beyond all floats
+    return outward(most, _SCAN_SLACK) if not math.isnan(most) else math.inf
 
 
 @functools.lru_cache(maxsize=1024)
@@ -167,15 +213,19 @@ def discrete_gaussian_ratio(privacy: Privacy, squared: int, dimension: int) -> f
     exceeds ε, so that it can be several times above or below the continuous δ. The ratio returned keeps the promise, a
     slightly smaller one does not, and a smaller one still might.
     """
+    if squared > _MOST_STEPS:
+        refuse_noise(privacy)
     if isinstance(privacy, ZCDP):
-        return math.sqrt(squared / (2 * privacy.rho))
+        ratio = Fraction(squared) / (2 * Fraction(privacy.rho))
+        return round_up(1 / Fraction(root_down(1 / ratio) or refuse_noise(privacy)))
     mu, k = gaussian_ratio(privacy), math.isqrt(squared)
-    guess = mu / math.sqrt(squared)
+    length = 1 / root_down(Fraction(1, squared))
+    guess = mu / length
     if dimension > 1:
-        inverse = largest(lambda x: math.sqrt(squared) * discrete_gaussian_mu(1, 1 / x) <= mu, guess)
+        inverse = largest(lambda x: outward(length * discrete_gaussian_mu(1, 1 / x)) <= mu, guess, privacy)
     elif isinstance(privacy, ApproxDP) and k / mu <= _SUMMED_TO:
         epsilon, delta = privacy.epsilon, privacy.delta
-        inverse = largest(lambda x: discrete_gaussian_delta(k, 1 / x, epsilon) <= delta, guess)
+        inverse = largest(lambda x: discrete_gaussian_delta(k, 1 / x, epsilon) <= delta, guess, privacy)
     else:
-        inverse = largest(lambda x: discrete_gaussian_mu(k, 1 / x) <= mu, guess)
-    return math.nextafter(1 / inverse, math.inf)
+        inverse = largest(lambda x: discrete_gaussian_mu(k, 1 / x) <= mu, guess, privacy)
+    return round_up(1 / Fraction(inverse))

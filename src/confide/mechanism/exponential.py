@@ -10,7 +10,8 @@ import jax.numpy as jnp
 from jax.scipy.special import logsumexp
 from jaxtyping import Array, Float, Int
 
-from confide.mechanism.base import Law, Mechanism, accept_privacy, default_cap, options_repr, order_range, set_cap
+from confide.mechanism.base import Law, Mechanism, accept_privacy, options_repr, order_range, set_cap, window_cap
+from confide.mechanism.calibration import refuse_noise
 from confide.privacy import Privacy, PureDP
 from confide.statistic import Statistic
 from confide.statistic.statistic import check_count
@@ -111,8 +112,7 @@ class Exponential(Mechanism):
         assert isinstance(self.privacy, PureDP)
         monotone = order.rank(check_count(n)) in (1, n)
         rate = self.privacy.epsilon if monotone else self.privacy.epsilon / 2
-        cap = default_cap(rate, n) if self.cap is None else min(self.cap, n)
-        return ExponentialLaw(rate, low, high, cap)
+        return ExponentialLaw(rate or refuse_noise(self.privacy), low, high, window_cap(self, rate, n))
 
     def guarantee(self, statistic: Statistic, n: int) -> Privacy:
         """The promised guarantee."""

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from fractions import Fraction
 
 from confide.mechanism.additive import AdditiveLaw, AdditiveMechanism, layout_of
 from confide.mechanism.base import positive_sensitivity
-from confide.mechanism.calibration import gaussian_ratio
+from confide.mechanism.calibration import gaussian_ratio, refuse_noise, scale_up
 from confide.mechanism.discrete import discrete_gaussian_ratio, squared_steps
 from confide.mechanism.lattice import DiscreteGaussian
 from confide.mechanism.noise import GaussianNoise
 from confide.privacy import GDP, ZCDP, ApproxDP, Privacy
+from confide.privacy.rounding import round_up
 from confide.statistic import Statistic
 from confide.statistic.statistic import check_count
 
@@ -46,9 +49,11 @@ class Gaussian(AdditiveMechanism):
         assert self.privacy is not None
         sensitivity = positive_sensitivity(self, statistic, n, norm=2)
         if self.step is None:
-            return sensitivity / gaussian_ratio(self.privacy)
+            return scale_up(sensitivity, gaussian_ratio(self.privacy), self.privacy)
         squared = squared_steps(statistic, n, self.step, norm=2)
-        return self.step * discrete_gaussian_ratio(self.privacy, squared, statistic.dimension)
+        ratio = discrete_gaussian_ratio(self.privacy, squared, statistic.dimension)
+        scale = round_up(Fraction(self.step) * Fraction(ratio))
+        return scale if math.isfinite(scale) else refuse_noise(self.privacy)
 
     def guarantee(self, statistic: Statistic, n: int) -> Privacy:
         """The promised guarantee; for a given scale μ = Δ/σ, or on a lattice ρ = Δ²/2σ²."""
@@ -57,6 +62,6 @@ class Gaussian(AdditiveMechanism):
             assert self.privacy is not None
             return self.privacy
         if self.step is None:
-            return GDP(sensitivity / self.scale)
+            return GDP(round_up(Fraction(sensitivity) / Fraction(self.scale)))
         squared = squared_steps(statistic, n, self.step, norm=2)
-        return ZCDP(squared * self.step**2 / (2 * self.scale**2))
+        return ZCDP(round_up(squared * (Fraction(self.step) / Fraction(self.scale)) ** 2 / 2))

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 
 from confide.mechanism.additive import AdditiveLaw, AdditiveMechanism, layout_of
 from confide.mechanism.base import positive_sensitivity
-from confide.mechanism.calibration import laplace_ratio
+from confide.mechanism.calibration import laplace_ratio, scale_up
 from confide.mechanism.discrete import discrete_laplace_rate, squared_steps
 from confide.mechanism.lattice import DiscreteLaplace
 from confide.mechanism.noise import LaplaceNoise
 from confide.privacy import GDP, ZCDP, ApproxDP, Privacy, PureDP
+from confide.privacy.rounding import round_up
 from confide.statistic import Statistic
 from confide.statistic.statistic import check_count
 
@@ -46,9 +48,9 @@ class Laplace(AdditiveMechanism):
         assert self.privacy is not None
         sensitivity = positive_sensitivity(self, statistic, n, norm=1)
         if self.step is None:
-            return sensitivity / laplace_ratio(self.privacy)
+            return scale_up(sensitivity, laplace_ratio(self.privacy), self.privacy)
         k = math.isqrt(squared_steps(statistic, n, self.step, norm=1))
-        return self.step / discrete_laplace_rate(self.privacy, k)
+        return scale_up(self.step, discrete_laplace_rate(self.privacy, k), self.privacy)
 
     def guarantee(self, statistic: Statistic, n: int) -> Privacy:
         """The promised guarantee; for a given scale the pure ε = Δ/b, with Δ in whole steps on a lattice."""
@@ -57,5 +59,7 @@ class Laplace(AdditiveMechanism):
             assert self.privacy is not None
             return self.privacy
         if self.step is not None:
-            sensitivity = self.step * math.isqrt(squared_steps(statistic, n, self.step, norm=1))
-        return PureDP(sensitivity / self.scale)
+            # in units of the very step and scale, which are floats
+            k = math.isqrt(squared_steps(statistic, n, self.step, norm=1))
+            return PureDP(round_up(k * Fraction(self.step) / Fraction(self.scale)))
+        return PureDP(round_up(Fraction(sensitivity) / Fraction(self.scale)))

@@ -15,11 +15,11 @@ from confide.mechanism.base import (
     Law,
     Mechanism,
     accept_privacy,
-    default_cap,
     options_repr,
     order_range,
     set_cap,
     set_positive,
+    window_cap,
 )
 from confide.mechanism.dilation import smooth_cauchy_pair, smooth_laplace_pair
 from confide.mechanism.sensitivity import smooth_sensitivity
@@ -120,8 +120,7 @@ class SmoothMechanism(Mechanism):
     def _parameters(self, statistic: Statistic, n: int) -> tuple[float, float, float, float, int]:
         _, low, high = order_range(self, statistic)
         alpha, beta = self.smoothing()
-        cap = default_cap(beta, check_count(n)) if self.cap is None else min(self.cap, check_count(n))
-        return alpha, beta, low, high, cap
+        return alpha, beta, low, high, window_cap(self, beta, check_count(n))
 
     def guarantee(self, statistic: Statistic, n: int) -> Privacy:
         """The promised guarantee."""

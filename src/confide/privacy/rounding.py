@@ -9,6 +9,7 @@ and is moved outward by more than that error (`SLACK` and `PARAMETER_SLACK`).
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Iterable
 from fractions import Fraction
 from numbers import Real
@@ -77,8 +78,31 @@ def nearest(exact: Fraction) -> float:
 def round_up(exact: Fraction) -> float:
     """The smallest float that is not below an exact number."""
     number = nearest(exact)
+    if number == -math.inf:
+        return -sys.float_info.max
     understates = math.isfinite(number) and Fraction(number) < exact
     return math.nextafter(number, math.inf) if understates else number
+
+
+def round_down(exact: Fraction) -> float:
+    """The largest float that is not above an exact number.
+
+    >>> round_down(Fraction(1, 10)) < 0.1 == round_up(Fraction(1, 10))
+    True
+    """
+    return -round_up(-exact)
+
+
+def root_down(exact: Fraction) -> float:
+    """The largest float whose square is not above an exact number.
+
+    >>> root_down(Fraction(4)), root_down(Fraction(2)) ** 2 <= 2
+    (2.0, True)
+    """
+    # an integer root of at least 60 digits, so that it can be rounded once
+    shift = max(0, 120 + exact.denominator.bit_length() - exact.numerator.bit_length())
+    root = math.isqrt((exact.numerator << 2 * shift) // exact.denominator)
+    return round_down(Fraction(root, 1 << shift))
 
 
 def sum_up(values: Iterable[float]) -> float:

@@ -14,6 +14,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import DatabaseError, SQLAlchemyError
 
+from confide._redaction import redacted
 from confide.published.errors import LedgerError
 from confide.releasing.tables import VERSION, about, chunks, datasets, metadata, releases
 
@@ -138,7 +139,7 @@ class Store:
         except (sa.exc.ArgumentError, sa.exc.NoSuchModuleError, ValueError):
             # the URL may hold a password, so it is not repeated
             raise LedgerError("a ledger is a SQLite file or a PostgreSQL URL; this is neither") from None
-        self.place = self._engine.url.render_as_string(hide_password=True)
+        self.place = redacted(self._engine.url.render_as_string(hide_password=True))
         self.identity = self._prepare()
 
     def _prepare(self) -> str:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import singledispatch
 from typing import Any
 
 from confide._call import Call
+from confide._redaction import redacted
 from confide.design import Comparison, Optimum
 from confide.design.comparing import describe
 from confide.errors import InvalidArgument
@@ -33,11 +35,30 @@ def with_imports(lines: list[str]) -> str:
     """Lines with the imports that they need."""
     body = "\n".join(lines)
     needed = ["import confide as cf"]
+    if "os.environ" in body:
+        needed.insert(0, "import os")
     if "np." in body:
         needed.append("import numpy as np")
     if "dist." in body:
         needed.append("import numpyro.distributions as dist")
     return "\n".join([*needed, "", *lines, ""])
+
+
+def from_environment(places: Mapping[str, str | None]) -> tuple[dict[str, str], list[str]]:
+    """Python for paths and URLs, each under the name of a variable of the environment, and what is to be said of them.
+
+    A URL that holds a secret is left to its variable: a script is handed on.
+
+    >>> where, notes = from_environment({"CONFIDE_DATA": "postgresql://ann:p@host/db", "CONFIDE_LEDGER": "budget.db"})
+    >>> list(where.values())
+    ["os.environ['CONFIDE_DATA']", "'budget.db'"]
+    >>> print(*notes)
+    # set CONFIDE_DATA to postgresql://ann:***@host/db, with what is secret in it
+    """
+    shown = {name: redacted(place) for name, place in places.items() if place is not None}
+    secret = [name for name, text in shown.items() if text != places[name]]
+    where = {name: f"os.environ[{name!r}]" if name in secret else repr(places[name]) for name in shown}
+    return where, [f"# set {name} to {shown[name]}, with what is secret in it" for name in secret]
 
 
 @singledispatch

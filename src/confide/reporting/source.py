@@ -15,6 +15,7 @@ import numpy as np
 import numpyro.distributions as dist
 
 from confide import populations
+from confide._redaction import redacted
 from confide.channel import Channel
 from confide.design import Family
 from confide.expression import Expression
@@ -43,7 +44,9 @@ def source(value: Any) -> str:
     >>> source(cf.Channel(cf.Mean("abs(x)", bounds=(-10, 10)), cf.Laplace(cf.PureDP(1.0)), n=100))
     "cf.Channel(cf.Mean('abs(x)', bounds=(-10.0, 10.0)), cf.Laplace(cf.PureDP(epsilon=1.0)), n=100)"
     """
-    if value is None or isinstance(value, bool | int | float | str):
+    if isinstance(value, str):
+        return repr(redacted(value))
+    if value is None or isinstance(value, bool | int | float):
         return repr(value)
     if isinstance(value, np.generic):
         return repr(value.item())

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from confide._redaction import redacted
 from confide.errors import IncompatibleError, InvalidArgument
 from confide.reporting.source import Unwritable
 
@@ -41,6 +42,8 @@ def report(result: Any, path: str | Path, *, command: str | None = None, script:
             script = script_of(result)
         except Unwritable as error:
             why = str(error)
+    # a page is handed on: what was given to be quoted may hold the password of a URL
+    command, script = (None if text is None else redacted(text) for text in (command, script))
     target.write_text(page(told, version=__version__, command=command, script=script, why_none=why), encoding="utf-8")
     return target
 
