@@ -14,7 +14,7 @@ from confide.expression import Expression, rounding
 from confide.expression.bounding import RangeReader, SlopeReader
 from confide.expression.evaluate import evaluate
 from confide.expression.interval import Interval, UndefinedError
-from confide.expression.pieces import certified_range
+from confide.expression.certify import certified_range
 from confide.expression.text import format_tree
 from confide.expression.tree import read
 from tests.expression.strategies import intervals, trees

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from confide.errors import RangeError
 from confide.expression import pieces as _pieces
+from confide.expression.certify import certified_range
 from confide.expression.evaluate import evaluate
 from confide.expression.interval import UndefinedError
 from confide.expression.levels import levels
@@ -46,12 +47,12 @@ class Expression:
         return evaluate(self.tree, x)
 
     def range(self, low: float, high: float) -> tuple[float, float]:
-        """An interval that provably contains every value on [low, high], in double precision.
+        """An interval that provably contains every value on [low, high], as any engine computes it in double precision.
 
         >>> Expression("x**2").range(-10, 10)
         (0.0, 100.0)
         """
-        return self._on(_pieces.certified_range, low, high)
+        return self._on(certified_range, low, high)
 
     def pieces(self, low: float, high: float) -> tuple[Piece, ...]:
         """The smooth monotone pieces on [low, high].

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import functools
+import math
 import operator
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, ClassVar
 
 import jax.numpy as jnp
 
 from confide.errors import InvalidArgument
-from confide.statistic.sensitivity import vector_sensitivity
-from confide.statistic.transform import Transform, apply, as_pair, as_transform
+from confide.privacy.rounding import round_up
+from confide.statistic.sensitivity import vector_sensitivity, width
+from confide.statistic.transform import Transform, apply, as_pair, as_transform, ranges_of
 
 Pair = tuple[float, float]
-
-
-@functools.lru_cache(maxsize=1024)
-def _ranges(transforms: tuple[Transform, ...], bounds: Pair) -> tuple[Pair, ...]:
-    return tuple(transform.range(*bounds) for transform in transforms)
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +56,7 @@ class Statistic(ABC):
     @property
     def ranges(self) -> tuple[Pair, ...]:
         """The certified range of each component of s on the bounds."""
-        return _ranges(self.transforms, self.bounds)
+        return ranges_of(self.transforms, self.bounds)
 
     @property
     def range(self) -> Any:
@@ -111,9 +108,8 @@ class Statistic(ABC):
 
 
 def scalar_width(statistic: Statistic) -> float:
-    """The width of the certified range of a scalar s."""
-    low, high = statistic.ranges[0]
-    return high - low
+    """The width of the certified range of a scalar s, rounded up."""
+    return width(*statistic.ranges[0])
 
 
 def check_count(n: object) -> int:
@@ -168,8 +164,9 @@ class Mean(Statistic):
         return jnp.mean(self.values(records), axis=-1 if self.dimension == 1 else -2)
 
     def sensitivity(self, n: int, norm: int = 1) -> float:
-        """sup ‖s(x) − s(x')‖ / n."""
-        return vector_sensitivity(self.transforms, self.bounds, norm) / check_count(n)
+        """sup ‖s(x) − s(x')‖ / n, rounded up."""
+        whole = vector_sensitivity(self.transforms, self.bounds, norm)
+        return round_up(Fraction(whole) / check_count(n)) if math.isfinite(whole) else whole
 
 
 class Each(Statistic):

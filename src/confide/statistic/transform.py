@@ -6,6 +6,7 @@ range, to which its output is clamped, and it can be neither released from a dat
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -57,6 +58,12 @@ class Function:
 
 
 Transform = Expression | Function
+
+
+@functools.lru_cache(maxsize=1024)
+def ranges_of(transforms: tuple[Transform, ...], bounds: tuple[float, float]) -> tuple[tuple[float, float], ...]:
+    """The certified range of each component on the bounds."""
+    return tuple(transform.range(*bounds) for transform in transforms)
 
 
 def as_transform(expression: object, declared: object = None) -> Transform:
