@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -16,6 +17,7 @@ from confide.expression.parse import parse
 from confide.expression.pieces import Piece
 from confide.expression.text import format_tree
 from confide.expression.tree import Tree, Variable
+from confide.expression.work import SEARCH, Work
 
 __all__ = ["Expression", "Piece"]
 
@@ -46,13 +48,15 @@ class Expression:
         """The value at x: NumPy for NumPy arrays, JAX for JAX arrays and tracers."""
         return evaluate(self.tree, x)
 
-    def range(self, low: float, high: float) -> tuple[float, float]:
+    def range(self, low: float, high: float, shared: int = 1) -> tuple[float, float]:
         """An interval that provably contains every value on [low, high], as any engine computes it in double precision.
+
+        The work to make it tight is limited, and `shared` by as many expressions.
 
         >>> Expression("x**2").range(-10, 10)
         (0.0, 100.0)
         """
-        return self._on(certified_range, low, high)
+        return self._on(functools.partial(certified_range, work=Work(SEARCH / shared)), low, high)
 
     def pieces(self, low: float, high: float) -> tuple[Piece, ...]:
         """The smooth monotone pieces on [low, high].

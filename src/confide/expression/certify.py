@@ -1,15 +1,15 @@
 """The certified range of an expression: an interval that holds whatever any engine computes on the bounds.
 
-Interval arithmetic on cells that cover the bounds is a proof already, and tight where x occurs once. Where it occurs more
-than once intervals overestimate (x − x² on [0, 1] would reach 1), so cells are halved: but only those on which s may
-leave what it surely attains elsewhere, and not those where the slope has one sign. There the exact range is what
+Interval arithmetic on cells that cover the bounds is a proof already, and tight where x occurs once. Where it occurs
+more than once intervals overestimate (x − x² on [0, 1] would reach 1), so cells are halved: but only those on which s
+may leave what it surely attains elsewhere, and not those where the slope has one sign. There the exact range is what
 the two ends give, and the computed one is wider by no more than the rounding (`error`). What is left when the work is
 spent is bounded by intervals: less tight, as valid.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -29,7 +29,7 @@ _MOST_CELLS, _MOST_HINTS = 4_000, 1_000
 _CLOSE = 2.0**-50
 
 
-def certified_range(tree: Tree, low: float, high: float) -> tuple[float, float]:
+def certified_range(tree: Tree, low: float, high: float, work: Work | None = None) -> tuple[float, float]:
     """An interval that contains every value of the expression on [low, high], computed by any engine.
 
     >>> from confide.expression.parse import parse
@@ -42,7 +42,7 @@ def certified_range(tree: Tree, low: float, high: float) -> tuple[float, float]:
     bottom, top = float(plain.low), float(plain.high)
     if sum(1 for node in nodes(tree) if isinstance(node, Variable)) > 1:
         with np.errstate(all="ignore"):
-            tight = _Search(tree, low, high).run()
+            tight = _Search(tree, low, high, work or Work()).run()
         bottom, top = max(bottom, tight[0]), min(top, tight[1])
     return bottom, top
 
@@ -54,7 +54,7 @@ class _Search:
     tree: Tree
     low: float
     high: float
-    work: Work = field(default_factory=Work)
+    work: Work
     settled: tuple[float, float] = (np.inf, -np.inf)
     attained: tuple[float, float] = (np.inf, -np.inf)
 

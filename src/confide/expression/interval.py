@@ -92,11 +92,12 @@ def negative(a: Interval) -> Interval:
 
 
 def _corners(operation: Callable[[Array, Array, float], Array], a: Interval, b: Interval) -> Interval:
-    """The range of an operation that is monotone in each argument: its values at the corners."""
-    pairs = [(u, v) for u in (a.low, a.high) for v in (b.low, b.high)]
-    lows = [operation(u, v, -1) for u, v in pairs]
-    highs = [operation(u, v, 1) for u, v in pairs]
-    return Interval(functools.reduce(np.minimum, lows), functools.reduce(np.maximum, highs))
+    """The range of an operation that is monotone in each argument: its values at the corners, all at once."""
+    u, v = np.stack([a.low, a.low, a.high, a.high]), np.stack([b.low, b.high, b.low, b.high])
+    if u.ndim != v.ndim:
+        dimension = max(u.ndim, v.ndim)
+        u, v = (part.reshape(4, *(1,) * (dimension - part.ndim), *part.shape[1:]) for part in (u, v))
+    return Interval(operation(u, v, -1).min(axis=0), operation(u, v, 1).max(axis=0))
 
 
 def multiply(a: Interval, b: Interval) -> Interval:
@@ -158,7 +159,10 @@ def sqrt(a: Interval) -> Interval:
 def integer_power(a: Interval, exponent: int) -> Interval:
     """a**k for an integer k, by the same chain of products as evaluation uses."""
     if exponent < 0:
-        return divide(ONE, integer_power(a, -exponent))
+        inverse = integer_power(a, -exponent)
+        if not np.all(np.isfinite(inverse.high)):  # an engine may stop at it, although 1/∞ is no more than 0
+            raise UndefinedError(f"the power {exponent} of values in {a.describe()}")
+        return divide(ONE, inverse)
     if exponent == 0:
         return Interval(np.ones_like(a.low), np.ones_like(a.high))
     if exponent % 2 == 0:

@@ -99,14 +99,20 @@ def _growing_kinks(tree: Tree, low: float, high: float, work: Work) -> Iterator[
     """
     points = [low, high]
     for node in nodes(tree):
-        for switch in _switches(node):
+        switches = _switches(node)
+        found = [switch for switch in switches if isinstance(switch, float) and low < switch < high]
+        if found:
+            points = sorted({*points, *found})
+            yield points[1:-1]
+        for switch in switches:
             if isinstance(switch, float):
-                found = [switch] if low < switch < high else []
-            else:
-                found = [root for a, b in pairwise(points) for root in _roots(switch, a, b, work)]
-            if found:
-                points = sorted({*points, *found})
-                yield points[1:-1]
+                continue
+            cost, found = _specialising(switch), []
+            for a, b in pairwise(points):
+                work.spend(cost)
+                found += _roots(specialise(switch, a, b), a, b, work)
+            points = sorted({*points, *found})
+            yield points[1:-1]
 
 
 def _switches(node: Tree) -> list[Tree | float]:
@@ -141,10 +147,8 @@ def _value(tree: Tree, x: float) -> float:
     return float(evaluate(tree, np.float64(x)))
 
 
-def _roots(switch: Tree, low: float, high: float, work: Work) -> list[float]:
-    """Isolated roots, inside (low, high), of an expression that is smooth there."""
-    work.spend(_specialising(switch))
-    tree = specialise(switch, low, high)
+def _roots(tree: Tree, low: float, high: float, work: Work) -> list[float]:
+    """Isolated roots of a smooth expression inside (low, high)."""
     if isinstance(tree, Number):
         return []
     nodes_read = size(tree)
@@ -173,7 +177,7 @@ def _roots(switch: Tree, low: float, high: float, work: Work) -> list[float]:
 
 def _specialising(tree: Tree) -> float:
     """The work of choosing branches: each switch is evaluated with all that is below it, at one number."""
-    return sum(1 + size(node) / 20 for node in nodes(tree) if _switches(node))
+    return sum(size(node) / 20 for node in nodes(tree) if not isinstance(node, Number | Variable)) + 0.5
 
 
 def pieces(tree: Tree, low: float, high: float) -> tuple[Piece, ...]:
@@ -181,8 +185,9 @@ def pieces(tree: Tree, low: float, high: float) -> tuple[Piece, ...]:
     result: list[Piece] = []
     work = Work()
     points = [low, *kinks(tree, low, high, work), high]
+    cost = _specialising(tree)
     for a, b in pairwise(points):
-        work.spend(_specialising(tree))
+        work.spend(cost)
         for piece in _monotone(specialise(tree, a, b), a, b, work):
             last = result[-1] if result else None
             if last and (last.tree, last.direction) == (piece.tree, piece.direction):

@@ -4,14 +4,15 @@ For one expression it is the width of its certified range. For several it is not
 components move together: (x, x²) on [−10, 10] changes by at most 110.25 in L1, not by 20 + 100.
 
 *The proof.* The bounds are covered by cells of doubles (`expression.cells`), and interval arithmetic bounds every
-component on every cell as any engine may compute it: a box per cell. A switch is decided by these intervals or it stays
-open, [0, 1]. Two records lie in two cells, so the distance of their values is at most the largest distance between
-the two boxes, and the largest over all pairs of boxes is a bound, with differences, sums and roots rounded up. That holds
-wherever cells are cut; kinks that were found with floats say only where it is worthwhile, and so do the distances
-that are really attained, at which the search stops. Boxes are clamped to the certified ranges, as the values are.
+component on every cell as any engine may compute it: a box per cell. A switch is decided by these intervals or it
+stays open, [0, 1]. Two records lie in two cells, so the distance of their values is at most the largest distance
+between the two boxes, and the largest over all pairs of boxes is a bound, with differences, sums and roots rounded up.
+That holds wherever cells are cut; kinks that were found with floats say only where it is worthwhile, and so do the
+distances that are really attained, at which the search stops. Boxes are clamped to the certified ranges, as the values
+are.
 
-*The work* is known beforehand: pairs of boxes times components. Beyond it, what has been proved so far is the answer, and
-at the very least the norm of the ranges' widths.
+*The work* is known beforehand: pairs of boxes times components. Beyond it, what has been proved so far is the answer,
+and at the very least the norm of the ranges' widths.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from confide.expression.fold import fold
 from confide.expression.interval import Interval, UndefinedError
 from confide.expression.pieces import kink_hints
 from confide.expression.tree import Tree, read
-from confide.expression.work import Work, size
+from confide.expression.work import SEARCH, Work, size
 from confide.privacy.rounding import root_sum_of_squares_up, sum_up
 from confide.statistic.transform import Transform, ranges_of
 
@@ -40,8 +41,9 @@ _GAP = 1e-6
 #: pairs of boxes × components that one statistic may cost, and one round of its search
 _MOST_WORK, _MOST_PER_ROUND = 2e7, 4e6
 #: nodes of all expressions together that are read on cells, and cuts at kinks
-_MOST_NODES, _MOST_HINTS = 5_000, 1_000
-_HINT_WORK = 15_000
+_MOST_NODES, _MOST_HINTS = 2_500, 1_000
+#: what reading one node on up to 500 cells costs beside a pair of boxes in one component
+_NODE_COST = 5_000.0
 
 Array = NDArray[np.float64]
 
@@ -77,17 +79,18 @@ class _Search:
     ) -> None:
         self.trees, self.norm = trees, norm
         self.bottom, self.top = (np.asarray(ends)[:, None] for ends in zip(*ranges, strict=True))
+        self.spent, self._nodes = 0.0, sum(map(size, trees))
         self.cells = covering(*bounds, _hints(trees, bounds))
         self.boxes = self._boxes(self.cells)
 
     def bound(self) -> float:
         """The smallest bound that the budget of work allows."""
-        best, settled, found, spent = math.inf, 0.0, 0.0, 0.0
+        best, settled, found = math.inf, 0.0, 0.0
         while True:
             boxes, which = _distinct(self.boxes)
             work = len(self.trees) * boxes.low.shape[1] ** 2
-            spent += work
-            if work > _MOST_PER_ROUND or spent > _MOST_WORK:
+            self.spent += work
+            if work > _MOST_PER_ROUND or self.spent > _MOST_WORK:
                 return min(best, max(settled, _twice_the_radius(boxes, self.norm)))
             apart, partner, largest = _farthest(boxes, self.norm)
             best = min(best, max(settled, largest))
@@ -119,6 +122,7 @@ class _Search:
 
     def _boxes(self, cells: Interval) -> Interval:
         """The values of each component (rows) on each cell (columns), clamped as a statistic clamps them."""
+        self.spent += self._nodes * _NODE_COST * (1 + cells.low.size / 500)
         reader = RangeReader(cells)
         parts = [read(tree, reader) for tree in self.trees]
         sides = ([part.low for part in parts], [part.high for part in parts])
@@ -138,7 +142,7 @@ class _Search:
 
 def _hints(trees: tuple[Tree, ...], bounds: tuple[float, float]) -> list[float]:
     """Where to cut first: the switching points of all components, or some of them where there are very many."""
-    work = Work(_HINT_WORK)
+    work = Work(SEARCH / 2)
     points = sorted(set().union(*(kink_hints(tree, *bounds, work) for tree in trees)))
     return points[:: -(-len(points) // _MOST_HINTS) or 1]
 

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import jax.numpy as jnp
 
 from confide.errors import InvalidArgument
+from confide.expression.parse import MAX_LENGTH
 from confide.privacy.rounding import round_up
 from confide.statistic.sensitivity import vector_sensitivity, width
 from confide.statistic.transform import Transform, apply, as_pair, as_transform, ranges_of
@@ -86,7 +87,7 @@ class Statistic(ABC):
         ...     print(Each("abs(x)", bounds=(-2, 2)).values([-1.0, 5.0]))
         [1. 2.]
         """
-        parts = [apply(transform, jnp, records, *self.bounds) for transform in self.transforms]
+        parts = [apply(transform, jnp, records, *self.bounds, self.dimension) for transform in self.transforms]
         return parts[0] if self.dimension == 1 else jnp.stack(parts, axis=-1)
 
     @abstractmethod
@@ -131,6 +132,10 @@ def _as_transforms(expression: object, declared: object) -> tuple[Transform, ...
         ranges = [None] * len(expression) if declared is None else list(declared)  # type: ignore[call-overload]
         if len(ranges) != len(expression):
             raise InvalidArgument("range", declared, "has another length than the expressions", "give one each")
+        length = sum(len(part) for part in expression if isinstance(part, str))
+        if length > MAX_LENGTH:
+            problem = f"has {length} characters in all, more than {MAX_LENGTH}"
+            raise InvalidArgument("expression", f"{len(expression)} expressions", problem, "use fewer or shorter ones")
         return tuple(as_transform(part, r) for part, r in zip(expression, ranges, strict=True))
     return (as_transform(expression, declared),)
 
