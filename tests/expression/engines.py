@@ -1,7 +1,10 @@
 """What engines compute: NumPy, DuckDB, and PostgreSQL's guards against underflow in NumPy; and doubles worth trying."""
 
+import functools
+
 import ibis
 import numpy as np
+import pyarrow as pa
 
 from confide.expression.database import column_of, read_in_database, staged_sql
 from confide.expression.evaluate import ArrayReader, evaluate
@@ -10,6 +13,11 @@ from confide.expression.tree import Interp, Number, nodes, read
 from confide.expression.work import Work
 
 _TINY = 1e-154
+
+
+@functools.cache
+def _duckdb():
+    return ibis.duckdb.connect()
 
 
 class FlushingReader(ArrayReader):
@@ -48,14 +56,12 @@ def by_flushing(trees, x):
 
 
 def by_duckdb(trees, x):
-    connection = ibis.duckdb.connect()
-    table = connection.create_table("records", ibis.memtable({"i": np.arange(x.size), "x": x}).to_pyarrow())
+    table = ibis.memtable(pa.table({"i": np.arange(x.size), "x": x}))
     with staged_sql():
         for index, tree in enumerate(trees):
             table, value = read_in_database(tree, table, "x", "duckdb")
             table = table.mutate(**{f"s{index}": column_of(table, value)})
-        frame = table.order_by("i").to_pandas()
-    connection.disconnect()
+        frame = _duckdb().to_pandas(table.order_by("i"))
     return np.stack([frame[f"s{index}"].to_numpy(dtype=float) for index in range(len(trees))])
 
 

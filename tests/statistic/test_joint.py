@@ -141,7 +141,9 @@ def test_widths_and_shares_are_rounded_up():
     for n in (3, 7, 10, 49):
         assert Fraction(statistic.sensitivity(n)) >= Fraction(statistic.sensitivity(1)) / n
     vector = Mean(["x", "0.7*x"], (-0.1, 0.2))
-    assert Fraction(vector.sensitivity(1, 1)) >= (Fraction(0.2) + Fraction(0.1)) * Fraction(17, 10) * (1 - Fraction(1, 2**50))
+    assert Fraction(vector.sensitivity(1, 1)) >= (Fraction(0.2) + Fraction(0.1)) * Fraction(17, 10) * (
+        1 - Fraction(1, 2**50)
+    )
 
 
 def test_sizes_near_the_ends_of_the_doubles():

@@ -9,6 +9,7 @@ spent is bounded by intervals: less tight, as valid.
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 
 import numpy as np
@@ -41,9 +42,9 @@ def certified_range(tree: Tree, low: float, high: float, work: Work | None = Non
         raise UndefinedError("its values are not bounded in double precision")
     bottom, top = float(plain.low), float(plain.high)
     if sum(1 for node in nodes(tree) if isinstance(node, Variable)) > 1:
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"), contextlib.suppress(UndefinedError):
             tight = _Search(tree, low, high, work or Work()).run()
-        bottom, top = max(bottom, tight[0]), min(top, tight[1])
+            bottom, top = max(bottom, tight[0]), min(top, tight[1])
     return bottom, top
 
 

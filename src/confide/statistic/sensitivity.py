@@ -41,7 +41,7 @@ _GAP = 1e-6
 #: pairs of boxes × components that one statistic may cost, and one round of its search
 _MOST_WORK, _MOST_PER_ROUND = 2e7, 4e6
 #: nodes of all expressions together that are read on cells, and cuts at kinks
-_MOST_NODES, _MOST_HINTS = 2_500, 1_000
+_MOST_NODES, _MOST_HINTS = 5_000, 1_000
 #: what reading one node on up to 500 cells costs beside a pair of boxes in one component
 _NODE_COST = 5_000.0
 
@@ -66,7 +66,8 @@ def vector_sensitivity(transforms: tuple[Transform, ...], bounds: tuple[float, f
     if sum(map(size, trees)) > _MOST_NODES:
         return plain
     try:
-        return min(plain, _Search(trees, ranges, bounds, norm).bound())
+        with np.errstate(all="ignore"):  # what overflows is bounded by infinity
+            return min(plain, _Search(trees, ranges, bounds, norm).bound())
     except UndefinedError:
         return plain
 
