@@ -61,7 +61,7 @@ HOSTILE = [
     "x in x", "", " ", "\0", "x\0", "(", "x +", "interp(x, 1, 2)", "interp(x, [0], [1])", "interp(x, [1, 0], [1, 2])",
     "interp(x, [0, 1], [1])", "interp(x, [0, x], [1, 2])", "{x}", "{x: x}", "print(x)", "x" * 1_000_000,
     "(" * 10_000 + "x" + ")" * 10_000, "-" * 10_000 + "x", "+".join(["x"] * 10_000), "abs(" * 500 + "x" + ")" * 500,
-    "1 if True else 2", "\N{GREEK SMALL LETTER THETA}", "x**", "math.exp(x)", "#", "x\nx",
+    "min(" + "x," * 5_000 + "x)", "max(" + "x," * 101 + "x)", "1 if True else 2", "\N{GREEK SMALL LETTER THETA}", "x**", "math.exp(x)", "#", "x\nx",
 ]  # fmt: skip
 
 

@@ -1,6 +1,8 @@
 """Kinks, smooth monotone pieces, and levels."""
 
+import contextlib
 import itertools
+import time
 
 import numpy as np
 import pytest
@@ -75,6 +77,48 @@ def test_pieces_tile_the_bounds_agree_with_the_expression_and_are_monotone(tree,
 def test_an_expression_that_never_settles_is_refused_and_not_looped_over():
     with pytest.raises(RangeError, match="turns too often"):
         Expression("x**2 - x*x").pieces(0, 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "bounds"),
+    [
+        ("x*(x > 1.705e9)", (1.7e9, 1.71e9)),  # a timestamp
+        ("where(x > 2020.5, x, 0)", (2020, 2021)),  # a year
+        ("abs(3*x - 6061.5)*(x > 2020.5)", (2020, 2021)),
+        ("x*x*(x*x > 4082420.25)", (2020, 2021)),
+        ("where(x*1e-300 > 5e-301, x, 0)", (0, 1)),
+        ("sign(x**3)*x", (-1e-200, 1e-200)),  # the product of two values of opposite sign underflows
+    ],
+)
+def test_pieces_end_where_the_resolution_is_finer_than_the_doubles(text, bounds):
+    expression = Expression(text)
+    low, high = expression.range(*bounds)
+    found = expression.pieces(*bounds)
+    x = np.linspace(*bounds, 1001)
+    values = expression(x)
+    assert (found[0].low, found[-1].high) == bounds
+    assert np.all((low <= values) & (values <= high))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "interp(x*x, [{k}], [{v}])".format(k=",".join(map(str, range(9000))), v=",".join(["0", "1"] * 4500)),
+        "interp(x, [{k}], [{v}])".format(k=",".join(map(str, range(9000))), v=",".join(["0", "1"] * 4500)),
+        "(" * 40 + "x" + "**2 - 0.5)" * 40,
+        "min(" + ",".join(f"x*{i} - x*x" for i in range(90)) + ")",
+    ],
+    ids=lambda text: text[:20],
+)
+def test_hostile_expressions_cost_seconds_at_most(text):
+    expression = Expression(text)
+    start = time.perf_counter()
+    low, high = expression.range(-1.2, 1.2)
+    with contextlib.suppress(RangeError):
+        expression.pieces(-1.2, 1.2)
+    assert time.perf_counter() - start < 30  # two or three seconds where nothing else runs
+    values = expression(np.linspace(-1.2, 1.2, 101))
+    assert np.all((low <= values) & (values <= high))
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from confide.errors import RangeError
 from confide.expression import Expression, rounding
 from confide.expression.bounding import RangeReader, SlopeReader
+from confide.expression.certify import certified_range
 from confide.expression.evaluate import evaluate
 from confide.expression.interval import Interval, UndefinedError
-from confide.expression.pieces import certified_range
 from confide.expression.text import format_tree
 from confide.expression.tree import read
 from tests.expression.strategies import intervals, trees

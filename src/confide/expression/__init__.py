@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from confide.errors import RangeError
 from confide.expression import pieces as _pieces
+from confide.expression.certify import certified_range
 from confide.expression.evaluate import evaluate
 from confide.expression.interval import UndefinedError
 from confide.expression.levels import levels
@@ -15,6 +17,7 @@ from confide.expression.parse import parse
 from confide.expression.pieces import Piece
 from confide.expression.text import format_tree
 from confide.expression.tree import Tree, Variable
+from confide.expression.work import SEARCH, Work
 
 __all__ = ["Expression", "Piece"]
 
@@ -45,13 +48,15 @@ class Expression:
         """The value at x: NumPy for NumPy arrays, JAX for JAX arrays and tracers."""
         return evaluate(self.tree, x)
 
-    def range(self, low: float, high: float) -> tuple[float, float]:
-        """An interval that provably contains every value on [low, high], in double precision.
+    def range(self, low: float, high: float, shared: int = 1) -> tuple[float, float]:
+        """An interval that provably contains every value on [low, high], as any engine computes it in double precision.
+
+        The work to make it tight is limited, and `shared` by as many expressions.
 
         >>> Expression("x**2").range(-10, 10)
         (0.0, 100.0)
         """
-        return self._on(_pieces.certified_range, low, high)
+        return self._on(functools.partial(certified_range, work=Work(SEARCH / shared)), low, high)
 
     def pieces(self, low: float, high: float) -> tuple[Piece, ...]:
         """The smooth monotone pieces on [low, high].

@@ -12,6 +12,7 @@ import numpy as np
 
 from confide.expression import interval
 from confide.expression.interval import ONE, ZERO, Interval, choose, point
+from confide.expression.table import table
 from confide.expression.tree import integer_exponent
 
 WHOLE = Interval.of(-np.inf, np.inf)
@@ -104,16 +105,8 @@ class RangeReader:
 
     @staticmethod
     def interp(a: Interval, knots: tuple[float, ...], values: tuple[float, ...]) -> Interval:
-        """A table's values: at the ends of the argument and at the knots between them."""
-        xs, vs = np.asarray(knots), np.asarray(values)
-        ends = Interval.of(np.interp(a.low, xs, vs), np.interp(a.high, xs, vs))
-        low, high = np.minimum(ends.low, ends.high), np.maximum(ends.low, ends.high)
-        inside = (xs >= a.low[..., None]) & (xs <= a.high[..., None])
-        low = np.minimum(low, np.min(np.where(inside, vs, np.inf), axis=-1))
-        high = np.maximum(high, np.max(np.where(inside, vs, -np.inf), axis=-1))
-        # interpolation never leaves the table but may be rounded differently elsewhere by parts of its spread
-        slack = 1e-15 * np.max(np.abs(vs)) * ((low < high) | ~np.any(inside, axis=-1))
-        return Interval(np.maximum(low - slack, vs.min()), np.minimum(high + slack, vs.max()))
+        """What a table can be, by any of the formulas in use."""
+        return table(knots, values).ranges(a)
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,15 +239,8 @@ class SlopeReader:
     @staticmethod
     def interp(a: Bound, knots: tuple[float, ...], values: tuple[float, ...]) -> Bound:
         """The slopes of the segments that the argument may meet."""
-        xs, vs = np.asarray(knots), np.asarray(values)
-        slopes = np.concatenate([[0.0], np.diff(vs) / np.diff(xs), [0.0]])
-        left, right = np.concatenate([[-np.inf], xs]), np.concatenate([xs, [np.inf]])
-        met = (left < a.value.high[..., None]) & (right > a.value.low[..., None])
-        met |= (left <= a.value.low[..., None]) & (right >= a.value.high[..., None])
-        table = Interval(
-            np.min(np.where(met, slopes, np.inf), axis=-1), np.max(np.where(met, slopes, -np.inf), axis=-1)
-        )
-        return Bound(RangeReader.interp(a.value, knots, values), interval.multiply(table, a.slope))
+        slopes = table(knots, values).slopes(a.value)
+        return Bound(RangeReader.interp(a.value, knots, values), interval.multiply(slopes, a.slope))
 
 
 def _falling_power(a: Interval, exponent: float) -> Interval:

@@ -4,8 +4,10 @@ The engine computes in double precision, as NumPy and JAX do. What is used twice
 written in place it would be repeated, and nested repetition grows exponentially. Constants are computed here, in double
 precision, and handed over as the text that reads back as the same double, for an engine may read `0.1` as a decimal.
 
-Nothing that privacy rests on is decided here: an engine that rounds differently, or wrongly, is caught by the
-clamping of whole numbers that follows (`confide.releasing.quantise`).
+An engine that rounds differently, or wrongly, is caught by the clamping of whole numbers that follows
+(`confide.releasing.quantise`). How components of a vector move together is proved for what is written here: each
+operation is one of `confide.expression.interval`, rounded once, library functions to a few units in the last place, and
+what is tiny may become 0. A formula that is added here must lie in those intervals.
 """
 
 from __future__ import annotations
@@ -140,7 +142,11 @@ class DatabaseReader:
         return self.minimum(self.maximum(a, low), high)
 
     def log1p(self, a: Operand) -> Operand:
-        """log(1 + a) without loss near 0, where engines lack it (Kahan): log(u)·a/(u − 1) with u = 1 + a rounded."""
+        """log(1 + a) without loss near 0, where engines lack it (Kahan): log(u)·(a/(u − 1)) with u = 1 + a rounded.
+
+        log is 2·2⁻⁵³ off, quotient and product 2⁻⁵³ each, and log(u)/(u − 1) changes by no more than u does: 5·2⁻⁵³.
+        The quotient is near 1 and comes first, for log(u)·a would overflow at 1e308.
+        """
         if isinstance(a, float):
             return float(np.log1p(a))
         argument = self.stage(a)
@@ -150,7 +156,7 @@ class DatabaseReader:
         def formula(t: Any) -> Any:
             p, q = column_of(t, argument), column_of(t, u)
             safe = (q == one).ifelse(double(2.0), q)
-            return (q == one).ifelse(p, safe.ln() * p / (safe - one))
+            return (q == one).ifelse(p, safe.ln() * (p / (safe - one)))
 
         return formula
 
@@ -171,7 +177,7 @@ class DatabaseReader:
                 middle = (first + last) // 2
                 return (x < double(knots[middle])).ifelse(segments(x, first, middle), segments(x, middle, last))
             slope = (values[last] - values[first]) / (knots[last] - knots[first])
-            return double(slope) * (x - double(knots[first])) + double(values[first])
+            return self._product(double(slope), x - double(knots[first])) + double(values[first])
 
         def formula(t: Any) -> Any:
             x = column_of(t, argument)
@@ -180,12 +186,17 @@ class DatabaseReader:
 
         return formula
 
+    @staticmethod
+    def _product(u: Any, v: Any) -> Any:
+        """The product of two Ibis values."""
+        return u * v
+
 
 class PostgresReader(DatabaseReader):
     """PostgreSQL raises an error where a product, a quotient, a power or exp underflows to 0, as C does not.
 
-    An error that depends on a record must not happen, so results that small are 0 before they are computed; no grid
-    is as fine.
+    An error that depends on a record must not happen, so results that small are 0 before they are computed. No grid
+    is as fine, but a comparison is: `interval.or_zero` knows of it.
     """
 
     _TINY = 1e-154
@@ -198,8 +209,13 @@ class PostgresReader(DatabaseReader):
         """0 where one factor is tiny and the other at most 1."""
         if isinstance(a, float) and isinstance(b, float):
             return a * b
-        p, q = self.stage(a), self.stage(b)
-        return self._guarded(p, q, lambda u, v: u * v, lambda size: size <= double(1.0))
+        return self._call("multiply", self._product, self.stage(a), self.stage(b))
+
+    @classmethod
+    def _product(cls, u: Any, v: Any) -> Any:
+        one, tiny = double(1.0), double(cls._TINY)
+        vanishes = ((u.abs() < tiny) & (v.abs() <= one)) | ((v.abs() < tiny) & (u.abs() <= one))
+        return vanishes.ifelse(double(0.0), u * v)
 
     def divide(self, a: Operand, b: Operand) -> Operand:
         """0 where the numerator is tiny and the divisor at least 1, or the divisor huge and the numerator below 1."""
@@ -212,17 +228,6 @@ class PostgresReader(DatabaseReader):
             one, tiny, huge = double(1.0), double(self._TINY), double(1 / self._TINY)
             vanishes = ((u.abs() < tiny) & (v.abs() >= one)) | ((u.abs() < one) & (v.abs() > huge))
             return vanishes.ifelse(double(0.0), u / v)
-
-        return formula
-
-    def _guarded(
-        self, p: Operand, q: Operand, product: Callable[[Any, Any], Any], small: Callable[[Any], Any]
-    ) -> Formula:
-        def formula(t: Any) -> Any:
-            u, v = column_of(t, p), column_of(t, q)
-            tiny = double(self._TINY)
-            vanishes = ((u.abs() < tiny) & small(v.abs())) | ((v.abs() < tiny) & small(u.abs()))
-            return vanishes.ifelse(double(0.0), product(u, v))
 
         return formula
 

@@ -5,8 +5,10 @@ Arithmetic is rounded exactly in the safe direction. Library functions (exp, log
 several units in the last place, which covers the C library, XLA and any database; they stay exact where they are
 known to be (exp(0), log(1), 0**a, 1**a).
 
-Every operation contains the double-precision result of the same operation on any numbers inside its arguments, so
-by induction the evaluated expression lies inside the evaluated interval, rounding included.
+Every operation contains the exact result of the operation on any numbers inside its arguments, and so what every
+engine computes: the exact result rounded, once or (a·b + c in one step) later, since rounding never passes a double.
+There is one exception, and one rule for it: what is tiny may be 0 instead (`or_zero`). By induction the expression
+lies inside of its interval wherever it is evaluated.
 """
 
 from __future__ import annotations
@@ -21,7 +23,14 @@ from confide.expression import rounding
 from confide.expression.rounding import Array, Mask
 from confide.expression.tree import integer_exponent
 
-_LIBRARY_ULPS = 4
+#: The C library, the JVM and XLA are within two units in the last place, and log1p as a database computes it,
+#: log(u)·(a/(u − 1)), within 5·2⁻⁵³: at most five units, and one more for the end that is computed here.
+_LIBRARY_ULPS = 8
+
+#: Products, quotients and powers below 1e-154 are 0 where an engine would otherwise stop at an underflow
+#: (`database.PostgresReader`), and exp(a) is at least exp(−700). Sums below the normal doubles may be flushed.
+_FLUSHED, _SUBNORMAL = 1.1e-154, 2.2250738585072014e-308
+_EXP_FLOOR = 1e-304
 
 
 class UndefinedError(Exception):
@@ -66,9 +75,15 @@ def choose(condition: Mask, yes: Interval, no: Interval) -> Interval:
     return Interval(np.where(condition, yes.low, no.low), np.where(condition, yes.high, no.high))
 
 
+def or_zero(a: Interval, tiny: float = _FLUSHED) -> Interval:
+    """The interval, and 0 as well if something in it is so small that an engine may take it for 0."""
+    low = np.where((a.low > 0) & (a.low <= tiny), 0.0, a.low)
+    return Interval(low, np.where((a.high < 0) & (a.high >= -tiny), 0.0, a.high))
+
+
 def add(a: Interval, b: Interval) -> Interval:
     """The sum."""
-    return Interval(rounding.add(a.low, b.low, -1), rounding.add(a.high, b.high, 1))
+    return or_zero(Interval(rounding.add(a.low, b.low, -1), rounding.add(a.high, b.high, 1)), _SUBNORMAL)
 
 
 def negative(a: Interval) -> Interval:
@@ -77,23 +92,24 @@ def negative(a: Interval) -> Interval:
 
 
 def _corners(operation: Callable[[Array, Array, float], Array], a: Interval, b: Interval) -> Interval:
-    """The range of an operation that is monotone in each argument: its values at the corners."""
-    pairs = [(u, v) for u in (a.low, a.high) for v in (b.low, b.high)]
-    lows = [operation(u, v, -1) for u, v in pairs]
-    highs = [operation(u, v, 1) for u, v in pairs]
-    return Interval(functools.reduce(np.minimum, lows), functools.reduce(np.maximum, highs))
+    """The range of an operation that is monotone in each argument: its values at the corners, all at once."""
+    u, v = np.stack([a.low, a.low, a.high, a.high]), np.stack([b.low, b.high, b.low, b.high])
+    if u.ndim != v.ndim:
+        dimension = max(u.ndim, v.ndim)
+        u, v = (part.reshape(4, *(1,) * (dimension - part.ndim), *part.shape[1:]) for part in (u, v))
+    return Interval(operation(u, v, -1).min(axis=0), operation(u, v, 1).max(axis=0))
 
 
 def multiply(a: Interval, b: Interval) -> Interval:
     """The product."""
-    return _corners(rounding.multiply, a, b)
+    return or_zero(_corners(rounding.multiply, a, b))
 
 
 def divide(a: Interval, b: Interval) -> Interval:
     """The quotient; undefined where the divisor may vanish."""
     if np.any(b.contains(0.0)):
         raise UndefinedError(f"division by values in {b.describe()}")
-    return _corners(rounding.divide, a, b)
+    return or_zero(_corners(rounding.divide, a, b))
 
 
 def absolute(a: Interval) -> Interval:
@@ -113,9 +129,10 @@ def _library(function: Callable[[Array], Array], a: Interval, exact_at: float) -
 
 
 def exp(a: Interval) -> Interval:
-    """The exponential, which is never negative."""
+    """The exponential, which is never negative; an engine may compute the smallest ones larger than they are."""
     result = _library(np.exp, a, 0.0)
-    return Interval(np.maximum(result.low, 0.0), result.high)
+    high = np.where(result.low < _EXP_FLOOR, np.maximum(result.high, _EXP_FLOOR), result.high)
+    return or_zero(Interval(np.maximum(result.low, 0.0), high), _EXP_FLOOR)
 
 
 def log(a: Interval) -> Interval:
@@ -142,13 +159,16 @@ def sqrt(a: Interval) -> Interval:
 def integer_power(a: Interval, exponent: int) -> Interval:
     """a**k for an integer k, by the same chain of products as evaluation uses."""
     if exponent < 0:
-        return divide(ONE, integer_power(a, -exponent))
+        inverse = integer_power(a, -exponent)
+        if not np.all(np.isfinite(inverse.high)):  # an engine may stop at it, although 1/∞ is no more than 0
+            raise UndefinedError(f"the power {exponent} of values in {a.describe()}")
+        return divide(ONE, inverse)
     if exponent == 0:
         return Interval(np.ones_like(a.low), np.ones_like(a.high))
     if exponent % 2 == 0:
         a = absolute(a)
-    low, high = _chain(a.low, exponent, -1), _chain(a.high, exponent, 1)
-    return Interval(low, high)
+    # 0 for what is tiny on the way: all of it is a power of one number, so that the result is tiny too
+    return or_zero(Interval(_chain(a.low, exponent, -1), _chain(a.high, exponent, 1)))
 
 
 def _chain(base: Array, exponent: int, direction: float) -> Array:
@@ -186,7 +206,7 @@ def real_power(a: Interval, exponent: float) -> Interval:
         return np.where(exact, value, np.maximum(rounding.nudge(value, direction, _LIBRARY_ULPS), 0.0))
 
     ends = (a.low, a.high) if exponent > 0 else (a.high, a.low)
-    return Interval(raised(ends[0], -1), raised(ends[1], 1))
+    return or_zero(Interval(raised(ends[0], -1), raised(ends[1], 1)))
 
 
 def power(a: Interval, b: Interval) -> Interval:
@@ -201,4 +221,5 @@ def power(a: Interval, b: Interval) -> Interval:
     with np.errstate(all="ignore"):
         corners = [np.power(u, v) for u in (a.low, a.high) for v in (b.low, b.high)]
     low = rounding.nudge(functools.reduce(np.minimum, corners), -1, _LIBRARY_ULPS)
-    return Interval(np.maximum(low, 0.0), rounding.nudge(functools.reduce(np.maximum, corners), 1, _LIBRARY_ULPS))
+    high = rounding.nudge(functools.reduce(np.maximum, corners), 1, _LIBRARY_ULPS)
+    return or_zero(Interval(np.maximum(low, 0.0), high))

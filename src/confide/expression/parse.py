@@ -17,7 +17,7 @@ from confide.expression.tree import ARITY, Call, Interp, Number, Tree, Variable,
 
 MAX_LENGTH = 100_000
 MAX_DEPTH = 100
-MAX_NODES = 10_000
+MAX_NODES = 2_000
 
 GRAMMAR = (
     "write it with numbers, x, + - * / **, abs, min, max, clip(e, lo, hi), exp, log, log1p, sqrt, sign, "
@@ -130,6 +130,8 @@ class _Builder:
         operation = FUNCTIONS[name]
         built = [self.build(argument, depth + 1) for argument in arguments]
         if operation in ("minimum", "maximum") and len(built) > 2:
+            if depth + len(built) > MAX_DEPTH:
+                raise self.refuse(f"gives {name} {len(built)} arguments", f"nest {name}(…) of some of them")
             tree: Tree = built[0]
             for argument in built[1:]:
                 tree = Call(operation, (tree, argument))

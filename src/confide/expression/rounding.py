@@ -55,6 +55,12 @@ def _safe(*values: Array) -> Mask:
     return functools.reduce(np.logical_and, [(s < _LARGE) & ((s > _SMALL) | (s == 0)) for s in sizes])
 
 
+def _signed(outward: Array, a: Array, b: Array) -> Array:
+    """A product or quotient that underflows keeps its sign: next to 0 a unit given away must not pass it."""
+    same = (a > 0) == (b > 0)
+    return np.where(same, np.maximum(outward, 0.0), np.minimum(outward, 0.0))
+
+
 def multiply(a: Array, b: Array, direction: float) -> Array:
     """a · b rounded in a direction. 0 · ∞ is 0: a bound times something that vanishes."""
     vanishes = (a == 0) | (b == 0)
@@ -62,7 +68,7 @@ def multiply(a: Array, b: Array, direction: float) -> Array:
         product = np.where(vanishes, 0.0, a * b)
     rounded = _towards(product, _product_error(a, b, product), direction)
     outward = np.where(_safe(a, b, product), rounded, nudge(product, direction))
-    return np.where(vanishes, 0.0, outward)
+    return np.where(vanishes, 0.0, _signed(outward, a, b))
 
 
 def divide(a: Array, b: Array, direction: float) -> Array:
@@ -73,7 +79,7 @@ def divide(a: Array, b: Array, direction: float) -> Array:
         residual = (a - product) - _product_error(quotient, b, product)
         rounded = _towards(quotient, residual * np.sign(b), direction)
     outward = np.where(_safe(a, b, quotient), rounded, nudge(quotient, direction))
-    return np.where(a == 0, 0.0, outward)
+    return np.where(a == 0, 0.0, _signed(outward, a, b))
 
 
 def sqrt(a: Array, direction: float) -> Array:

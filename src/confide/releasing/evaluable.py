@@ -17,9 +17,12 @@ from confide.expression.bounding import RangeReader
 from confide.expression.interval import Interval, UndefinedError
 from confide.expression.text import format_tree
 from confide.expression.tree import Interp, Tree, nodes, read
+from confide.expression.work import size
 
 #: cells that the bounds are cut into: intervals are wide where x occurs more than once, and the cut makes them narrow
 _CELLS = (2**4, 2**10, 2**14)
+#: nodes × cells that are worth a second or two
+_MOST_WORK = 2**22
 
 
 class _Watched:
@@ -52,8 +55,9 @@ def check_evaluable(tree: Tree, bounds: tuple[float, float]) -> None:
     ...
     confide.errors.RangeError: expression = 'min(exp(x), 5)' overflows on the way to its value for some x within ...
     """
-    steep = any(isinstance(node, Interp) and not np.all(np.isfinite(_slopes(node))) for node in nodes(tree))
-    if not steep and any(_finite(tree, bounds, cells) for cells in _CELLS):
+    steep = any(isinstance(node, Interp) and not _gentle(node) for node in nodes(tree))
+    cuts = [cells for cells in _CELLS if cells == _CELLS[0] or cells * size(tree) <= _MOST_WORK]
+    if not steep and any(_finite(tree, bounds, cells) for cells in cuts):
         return
     problem = f"overflows on the way to its value for some x within {bounds}"
     raise RangeError("expression", format_tree(tree), problem, "clip what overflows first, as in exp(min(x, 700))")
@@ -69,6 +73,8 @@ def _finite(tree: Tree, bounds: tuple[float, float], cells: int) -> bool:
     return True
 
 
-def _slopes(table: Interp) -> Any:
+def _gentle(table: Interp) -> bool:
+    """Whether no segment of a table is so steep or so wide that its slope, or a distance in it, overflows."""
     with np.errstate(all="ignore"):
-        return np.diff(table.values) / np.diff(table.knots)
+        widths = np.diff(table.knots)
+        return bool(np.all(np.isfinite(widths) & np.isfinite(np.diff(table.values) / widths)))

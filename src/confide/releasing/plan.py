@@ -56,10 +56,11 @@ class Additive(Plan):
 
     *Sensitivity.* A sum of n clamped whole numbers moves by at most the width high − low when one of them is
     replaced, and so does an order statistic of them: exact, whatever the engine computed. A vector moves by at most
-    the L1 or L2 length of its widths; where the expressions are proved to move together by less, Δ, then by at most
-    Δ/step in real numbers and, since rounding moves each coordinate of each of the two records by at most ½, by
-    (Δ/step + 1·d) in L1 or (Δ/step + √d) in L2. One more step for each coordinate is left to engines whose
-    comparisons switch a few last bits to the side of the proof's.
+    the L1 or L2 length of its widths, exactly too. Where the expressions are proved to move together by less, by Δ as
+    every engine computes them (`statistic.sensitivity`, with a switch that is not decided by intervals counted as
+    open), they move by at most Δ/step and what rounding adds. Rounding to the grid moves a coordinate of either record
+    by at most ½, and by less than 1 where it ends at a range rounded outward; a lattice's step is no power of two, so
+    that the quotient s/step is rounded first: twice that for each coordinate.
 
     *On a user's lattice* the exact number u is first rounded, ⌊u/step + ½⌋. With c grid steps in a lattice step,
     values at most w grid steps apart are then at most ⌈w/c⌉ lattice steps apart.
@@ -190,9 +191,11 @@ def squared_sensitivity(channel: Channel, grid: Grid, norm: int) -> int:
     if d == 1 or isinstance(channel.statistic, OrderStatistic | Each):
         return naive
     together = Fraction(channel.statistic.sensitivity(1, norm=norm)) / grid.step
+    largest = max(map(abs, (*grid.low, *grid.high)))
+    off = 1 if grid.per_lattice is None else 1 + Fraction(largest, 2**52)
     if norm == 1:
-        moved = (together + 2 * d) / divisor
+        moved = (together + 2 * d * off) / divisor
         return min(naive, (math.floor(moved) if divisor == 1 else math.ceil(moved + d) - 1) ** 2)
     root = Fraction(math.nextafter(math.sqrt(d), math.inf))
-    moved = (together + 2 * root) / divisor + (0 if divisor == 1 else root)
+    moved = (together + 2 * root * off) / divisor + (0 if divisor == 1 else root)
     return min(naive, math.floor(moved**2))

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import functools
+import math
 import operator
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, ClassVar
 
 import jax.numpy as jnp
 
 from confide.errors import InvalidArgument
-from confide.statistic.sensitivity import vector_sensitivity
-from confide.statistic.transform import Transform, apply, as_pair, as_transform
+from confide.expression.parse import MAX_LENGTH
+from confide.privacy.rounding import round_up
+from confide.statistic.sensitivity import vector_sensitivity, width
+from confide.statistic.transform import Transform, apply, as_pair, as_transform, ranges_of
 
 Pair = tuple[float, float]
-
-
-@functools.lru_cache(maxsize=1024)
-def _ranges(transforms: tuple[Transform, ...], bounds: Pair) -> tuple[Pair, ...]:
-    return tuple(transform.range(*bounds) for transform in transforms)
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +57,7 @@ class Statistic(ABC):
     @property
     def ranges(self) -> tuple[Pair, ...]:
         """The certified range of each component of s on the bounds."""
-        return _ranges(self.transforms, self.bounds)
+        return ranges_of(self.transforms, self.bounds)
 
     @property
     def range(self) -> Any:
@@ -89,7 +87,7 @@ class Statistic(ABC):
         ...     print(Each("abs(x)", bounds=(-2, 2)).values([-1.0, 5.0]))
         [1. 2.]
         """
-        parts = [apply(transform, jnp, records, *self.bounds) for transform in self.transforms]
+        parts = [apply(transform, jnp, records, *self.bounds, self.dimension) for transform in self.transforms]
         return parts[0] if self.dimension == 1 else jnp.stack(parts, axis=-1)
 
     @abstractmethod
@@ -111,9 +109,8 @@ class Statistic(ABC):
 
 
 def scalar_width(statistic: Statistic) -> float:
-    """The width of the certified range of a scalar s."""
-    low, high = statistic.ranges[0]
-    return high - low
+    """The width of the certified range of a scalar s, rounded up."""
+    return width(*statistic.ranges[0])
 
 
 def check_count(n: object) -> int:
@@ -135,6 +132,10 @@ def _as_transforms(expression: object, declared: object) -> tuple[Transform, ...
         ranges = [None] * len(expression) if declared is None else list(declared)  # type: ignore[call-overload]
         if len(ranges) != len(expression):
             raise InvalidArgument("range", declared, "has another length than the expressions", "give one each")
+        length = sum(len(part) for part in expression if isinstance(part, str))
+        if length > MAX_LENGTH:
+            problem = f"has {length} characters in all, more than {MAX_LENGTH}"
+            raise InvalidArgument("expression", f"{len(expression)} expressions", problem, "use fewer or shorter ones")
         return tuple(as_transform(part, r) for part, r in zip(expression, ranges, strict=True))
     return (as_transform(expression, declared),)
 
@@ -168,8 +169,9 @@ class Mean(Statistic):
         return jnp.mean(self.values(records), axis=-1 if self.dimension == 1 else -2)
 
     def sensitivity(self, n: int, norm: int = 1) -> float:
-        """sup ‖s(x) − s(x')‖ / n."""
-        return vector_sensitivity(self.transforms, self.bounds, norm) / check_count(n)
+        """sup ‖s(x) − s(x')‖ / n, rounded up."""
+        whole = vector_sensitivity(self.transforms, self.bounds, norm)
+        return round_up(Fraction(whole) / check_count(n)) if math.isfinite(whole) else whole
 
 
 class Each(Statistic):

@@ -6,6 +6,7 @@ range, to which its output is clamped, and it can be neither released from a dat
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -28,9 +29,9 @@ class Function:
         """The value at x."""
         return self.callable(x)
 
-    def range(self, low: float, high: float) -> tuple[float, float]:
+    def range(self, low: float, high: float, shared: int = 1) -> tuple[float, float]:
         """The declared range, whatever the bounds."""
-        del low, high
+        del low, high, shared
         return self.declared
 
     def pieces(self, low: float, high: float) -> tuple[Piece, ...]:
@@ -57,6 +58,12 @@ class Function:
 
 
 Transform = Expression | Function
+
+
+@functools.lru_cache(maxsize=1024)
+def ranges_of(transforms: tuple[Transform, ...], bounds: tuple[float, float]) -> tuple[tuple[float, float], ...]:
+    """The certified range of each component on the bounds."""
+    return tuple(transform.range(*bounds, shared=len(transforms)) for transform in transforms)
 
 
 def as_transform(expression: object, declared: object = None) -> Transform:
@@ -91,8 +98,8 @@ def as_pair(argument: str, value: object) -> tuple[float, float]:
     return low, high
 
 
-def apply(transform: Transform, namespace: Any, x: Any, low: float, high: float) -> Any:
-    """s(clip(x)), clamped to its certified range: the range holds for the computed numbers by construction."""
-    bottom, top = transform.range(low, high)
+def apply(transform: Transform, namespace: Any, x: Any, low: float, high: float, shared: int = 1) -> Any:
+    """s(clip(x)), clamped to its certified range, of a component of a vector if it is `shared`."""
+    bottom, top = transform.range(low, high, shared)
     value = transform(namespace.clip(namespace.asarray(x, dtype=np.float64), low, high))
     return namespace.clip(value, bottom, top)
