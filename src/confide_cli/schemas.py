@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from confide.published.schema import ChannelForm, Guarantee, ReleaseForm, json_schema
+from confide.published.schema import ChannelForm, EntryForm, Guarantee, ReleaseForm, json_schema
 
 Numbers = list[float | None]
 Matrix = list[Numbers]
@@ -95,12 +95,24 @@ class LedgerForm(_Form):
     datasets: list[AccountForm]
 
 
+class VerifyForm(_Form):
+    """`confide verify --json`."""
+
+    command: Literal["verify"]
+    file: str
+    sound: bool
+    confirmed: bool | None
+    entry: EntryForm | None
+    words: str
+
+
 _FORMS: dict[str, type[BaseModel]] = {
     "information": InformationForm,
     "compare": CompareForm,
     "optimize": OptimizeForm,
     "infer": InferForm,
     "ledger": LedgerForm,
+    "verify": VerifyForm,
 }
 NAMES = ("release", *_FORMS)
 

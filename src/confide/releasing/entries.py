@@ -121,7 +121,9 @@ def confirms(book: Book, release: Release) -> bool:
     row = book.at(release.dataset, release.entry.position)
     if row is None or row["seal"] != release.entry.seal:
         return False
-    return bool(json.loads(row["form"]) == json.loads(json.dumps(encode(release, _TABLE))))
+    # the version of the form is that of the program which wrote it down
+    forms = json.loads(row["form"]), json.loads(json.dumps(encode(release, _TABLE)))
+    return bool(forms[0] | {"version": None} == forms[1] | {"version": None})
 
 
 def restore(book: Book, row: dict[str, Any], ledger: str) -> Release:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from confide.channel import Channel
-from confide.errors import InvalidArgument
+from confide.errors import ConfideError, IncompatibleError, InvalidArgument
 from confide.published.errors import DataError
 from confide.published.extras import needs
 from confide.published.part import Hashed, Part, check_part
@@ -93,10 +93,9 @@ def _release(
     from confide.releasing.content import settled
     from confide.releasing.ledger import Request
     from confide.releasing.origin import Origin, origin_of
-    from confide.releasing.plan import plan_of
     from confide.releasing.source import open_source
 
-    plan = plan_of(channel)
+    plan = _plan(channel)
     told |= {"missing": check_missing(missing, channel.statistic.bounds)}
     request = Request(channel, **told)
     origin = Origin()
@@ -117,6 +116,21 @@ def _release(
     if origin.content is not None:
         origin.content.check()
     return ledger.record(request, publish, origin, fresh=fresh)
+
+
+def _plan(channel: Channel) -> Plan:
+    """What is published, or why it cannot be: no record has been read yet, so an error may say anything."""
+    from confide.releasing.plan import plan_of
+
+    try:
+        return plan_of(channel)
+    except ConfideError:
+        raise
+    except Exception as error:
+        # numbers at the end of the floats, where something on the way overflows or has no value
+        raise IncompatibleError(
+            f"{channel!r} cannot be released ({type(error).__name__}: {str(error)[:200]})"
+        ) from error
 
 
 def _numbers(plan: Plan, source: Source, told: dict[str, Any]) -> Callable[[], Release]:
