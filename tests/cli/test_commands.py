@@ -108,6 +108,26 @@ def test_optimize_gives_words_that_release_takes(result, confide, people):
     assert "No ledger keeps count" in printed
 
 
+def test_verify_says_whether_a_file_is_as_it_was_written(confide, result, people, tmp_path):
+    confide("ledger", "budget.db", "people", "--budget", "gdp:2")
+    confide("release", str(people), "--column", "x", *MEAN, *GAUSSIAN, "--ledger", "budget.db", "--dataset", "people",
+            "--output", "release.json")  # fmt: skip
+    found = result("verify", "release.json", "--ledger", "budget.db")
+    valid("verify", found)
+    assert (found["sound"], found["confirmed"], found["entry"]["position"]) == (True, True, 1)
+    code, printed, _ = confide("verify", "release.json")
+    assert code == 0
+    assert "only the ledger" in printed
+    code, printed, _ = confide("ledger", "budget.db", "--check")
+    assert code == 0
+    assert "as it was written" in printed
+    Path("release.json").write_text(Path("release.json").read_text().replace('"people"', '"others"'))
+    code, printed, _ = confide("verify", "release.json", "--json")
+    assert code == 1
+    valid("verify", json.loads(printed))
+    assert "edited" in json.loads(printed)["words"]
+
+
 def test_release_ledger_and_infer(confide, result, people, tmp_path):
     assert confide("ledger", "budget.db", "people", "--budget", "gdp:2")[0] == 0
     asked = ("release", people, "--column", "x", "--statistic", "mean x > 0", "--bounds", "-10", "10", *GAUSSIAN, "--n", "100",

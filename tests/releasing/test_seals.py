@@ -246,6 +246,36 @@ def test_an_upgrade_that_fails_changes_nothing(old, monkeypatch):
     assert Ledger(old).spent("people") == cf.PureDP(1.25)
 
 
+def test_a_ledger_of_version_1_on_postgres(old, postgres):
+    """The tables of version 1 are those of version 2 without what was added; their rows are those of the file."""
+    import sqlalchemy as sa
+
+    from confide.releasing.tables import metadata
+    from confide.releasing.upgrade import _ADDED
+
+    engine = sa.create_engine(postgres.replace("postgresql", "postgresql+psycopg", 1), poolclass=sa.NullPool)
+    with engine.begin() as connection, sqlite3.connect(old) as source:
+        metadata.drop_all(connection)
+        metadata.create_all(connection)
+        connection.exec_driver_sql("DROP TABLE confide_pieces")
+        for table, names in _ADDED.items():
+            for name in names:
+                connection.exec_driver_sql(f"ALTER TABLE {table.name} DROP COLUMN {name} CASCADE")
+        for name in ("ledger", "datasets", "releases", "chunks"):
+            rows = source.execute(f"SELECT * FROM confide_{name}").fetchall()
+            blanks = ", ".join(["%s"] * len(rows[0]))
+            for row in rows:
+                connection.exec_driver_sql(f"INSERT INTO confide_{name} VALUES ({blanks})", row)
+        connection.exec_driver_sql("SELECT setval('confide_releases_id_seq', 100)")
+    book = Ledger(postgres)
+    book.check()
+    assert book.spent("people") == cf.PureDP(5 * 0.25)
+    release(mean(), X, ledger=book, dataset="people", purpose="first")
+    assert book.spent("people") == cf.PureDP(6 * 0.25)
+    with engine.begin() as connection:
+        metadata.drop_all(connection)
+
+
 ALIKE = ["People", "people ", " people", "PEOPLE", "ｐｅｏｐｌｅ", "pеople", "реорlе", "people\u00a0"]
 HIDDEN = ["people\u200b", "\u202epeople", "peo\u00adple", "people\n", "\ufeffpeople", "peo\u2060ple", "people\u3164"]
 

@@ -141,7 +141,7 @@ def _array(array: Any) -> bytes:
     flat = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
     told = f"{array.dtype.str} {array.shape}".encode()
     starts = range(0, len(flat), BLOCK)
-    return _digest(told, *_each(lambda start: hashlib.sha256(flat[start : start + BLOCK]).digest(), starts))
+    return _digest(told, *_each(lambda start: hashlib.sha256(flat[start : start + BLOCK].data).digest(), starts))
 
 
 def _as_table(data: Any, columns: Sequence[str], pa: Any) -> Any:
