@@ -64,6 +64,14 @@ def test_arrow_and_polars_too(book):
     assert parts(book, (other.lazy(), 2), column="x") == 1.5
 
 
+def test_people_exchanged_within_equal_values_are_seen(book):
+    """A column of zeros and ones looks the same after its people were exchanged; the table does not."""
+    frame = pd.DataFrame({"name": list("abcd"), "x": [1.0, 1.0, 1.0, 1.0]})
+    assert parts(book, (frame, 0), (frame, 2), column="x") == 0.5
+    assert parts(book, (frame.iloc[::-1].reset_index(drop=True), 2), column="x") == 1.0
+    assert parts(book, (frame[["x"]].set_index(pd.Index(list("dcba"))), 0), column="x") == 1.5
+
+
 def test_a_file_sorted_in_place_is_another_one(book, tmp_path):
     path = tmp_path / "people.parquet"
     pd.DataFrame({"x": X}).to_parquet(path)

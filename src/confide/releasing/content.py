@@ -48,7 +48,10 @@ def settled(data: Any) -> Any:
 
 
 def content_of(data: Any, table: str | None, columns: Sequence[str]) -> Content | None:
-    """The content of a source; None where it cannot be told apart from others (Ibis tables, objects of other kinds)."""
+    """The content of a source, of some columns or of all if none is named.
+
+    None where it cannot be told apart from others: Ibis tables, and objects that may look different the next time.
+    """
     if not isinstance(data, str | Path):
         digest = _in_memory(data, columns)
         return None if digest is None else Content(digest, whole=True)
@@ -162,7 +165,8 @@ def _as_table(data: Any, columns: Sequence[str], pa: Any) -> Any:
         if data.ndim == 1:
             return pa.table({"x": pa.Array.from_pandas(data)})
         wanted = [name for name in columns if name in data.columns]
-        return pa.Table.from_pandas(data[wanted] if wanted else data, preserve_index=False)
+        # without a choice of columns, the index is a column as well
+        return pa.Table.from_pandas(data[wanted], preserve_index=False) if wanted else pa.Table.from_pandas(data)
     if not isinstance(data, pa.Table):
         return None
     wanted = [name for name in columns if name in data.column_names]

@@ -1,9 +1,12 @@
 """Where the records of a request come from, as the ledger sees it: which content, and what decides who is in a part.
 
 `Rows` compose in parallel within one content only: a position means the same record as long as nothing was sorted,
-added or taken away. `Hashed` parts compose within one place (a path, a table of a database, a column in memory), and
-rest on a promise that no program can check: that the column is a public property of the person, the same in every
-release, and never a number that was given to the row.
+added or taken away. Records that are equal in every column can be exchanged unseen, so data must not be put in an
+order that depends on their values between two releases.
+
+`Hashed` parts compose within one place (a path, a table of a database, a column in memory), and rest on a promise that
+no program can check: that the column is a public property of the person, the same in every release, and never a number
+that was given to the row.
 """
 
 from __future__ import annotations
@@ -33,7 +36,9 @@ def origin_of(data: Any, table: str | None, column: str | None, part: Part | str
     """The origin of some data; the whole of them is digested, unless they are in a database."""
     place = identity_of(data, table)
     identifier = part.column if isinstance(part, Hashed) else None
-    content = content_of(data, table, [name for name in (column, identifier) if name is not None])
+    # a column with few values may look the same after its records were exchanged, so positions need the whole table
+    wanted = [] if isinstance(part, Rows) else [name for name in (column, identifier) if name is not None]
+    content = content_of(data, table, wanted)
     members: tuple[str | bytes, ...] | None = None
     if isinstance(part, Rows) and content is not None and content.whole:
         members = ("rows", content.digest)

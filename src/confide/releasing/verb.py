@@ -124,7 +124,7 @@ def _plan(channel: Channel) -> Plan:
 
     try:
         return plan_of(channel)
-    except ConfideError:
+    except (ConfideError, ImportError):
         raise
     except Exception as error:
         # numbers at the end of the floats, where something on the way overflows or has no value
