@@ -42,7 +42,7 @@ from confide.privacy import GDP, ZCDP, ApproxDP, Privacy, PureDP, Unlimited, acc
 from confide.statistic import Each, Maximum, Mean, Median, Minimum, Quantile, Statistic
 
 if typing.TYPE_CHECKING:
-    from confide.published import BudgetError, DataError, FileError, Hashed, LedgerError, Release, Rows
+    from confide.published import BudgetError, DataError, FileError, Hashed, LedgerError, Release, Rows, verify
     from confide.releasing import Ledger, release
     from confide.reporting import report
 
@@ -113,6 +113,7 @@ __all__ = [
     "report",
     "sbc",
     "study",
+    "verify",
 ]
 
 __version__ = "0.1.0"
@@ -120,7 +121,8 @@ __version__ = "0.1.0"
 #: What publishes, what reads records and what draws is loaded when it is asked for: models and inference never need it.
 _LAZY = (
     dict.fromkeys(
-        ("BudgetError", "DataError", "FileError", "Hashed", "LedgerError", "Release", "Rows"), "confide.published"
+        ("BudgetError", "DataError", "FileError", "Hashed", "LedgerError", "Release", "Rows", "verify"),
+        "confide.published",
     )
     | dict.fromkeys(("Ledger", "release"), "confide.releasing")
     | {"report": "confide.reporting"}

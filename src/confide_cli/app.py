@@ -126,12 +126,22 @@ def infer(
 
 @app.command(epilog="Example: confide ledger budget.db people --budget pure:3, and later: confide ledger budget.db")
 def ledger(
-    place: o.LedgerPlace, dataset: o.LedgerDataset = None, budget: o.Budget = None, as_json: o.Json = False
-) -> None:
+    place: o.LedgerPlace, dataset: o.LedgerDataset = None, budget: o.Budget = None, check: o.Check = False,
+    as_json: o.Json = False,
+) -> None:  # fmt: skip
     """What each data set may spend, has spent and has left. Nothing is ever deleted."""
     from confide_cli import publish
 
-    publish.ledger(place, dataset, budget, as_json)
+    publish.ledger(place, dataset, budget, check, as_json)
+
+
+@app.command(epilog="Example: confide verify release.json --ledger budget.db")
+def verify(path: o.ReleaseFile, ledger: o.LedgerOption = None, as_json: o.Json = False) -> None:
+    """Whether a release file is as it was written and, with its ledger, whether it was paid for."""
+    from confide_cli.verifying import verify as run
+
+    if not run(path, ledger, as_json):
+        raise typer.Exit(1)
 
 
 @app.command(epilog="Example: confide account 100*pure:0.1 --delta 1e-6")

@@ -89,10 +89,12 @@ Probability = Annotated[float, typer.Option(help="Of the interval.")]
 LedgerPlace = Annotated[str, typer.Argument(metavar="LEDGER", help="A file, or a PostgreSQL URL.")]
 LedgerDataset = Annotated[str | None, typer.Argument(help="One data set, with its releases.")]
 Budget = Annotated[str | None, typer.Option(metavar="KIND:NUMBER", help="Open the data set with this budget.")]
+Check = Annotated[bool, typer.Option("--check", help="Walk through every entry and add everything up again.")]
+ReleaseFile = Annotated[Path, typer.Argument(metavar="RELEASE", help="A release file.")]
 Folder = Annotated[
     Path | None, typer.Option(metavar="NAME", help="Where to write; a new folder for temporary files by default.")
 ]
-SchemaName = Annotated[str, typer.Argument(help="release, information, compare, optimize, infer or ledger.")]
+SchemaName = Annotated[str, typer.Argument(help="release, information, compare, optimize, infer, ledger or verify.")]
 
 Experiment = Annotated[
     str, typer.Argument(metavar="WHAT", help="all, example-1 … example-4, or section-5.1 … section-5.6.")

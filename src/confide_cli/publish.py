@@ -8,7 +8,7 @@ from typing import Any
 
 import confide as cf
 from confide.errors import InvalidArgument
-from confide.published.codec import encode, encode_privacy
+from confide.published.codec import encode_privacy, encode_sealed
 from confide.releasing import Ledger
 from confide_cli import words
 from confide_cli.build import channel_of, missing_of, part_of
@@ -33,7 +33,7 @@ def release(study: Study, data: str, options: dict[str, Any], output: Path | Non
     made = cf.release(channel, data, ledger=None if book is None else Ledger(existing(book)), **options)
     if output is not None:
         made.save(output)
-    written = json.loads(output.read_text(encoding="utf-8")) if output is not None else encode(made)
+    written = json.loads(output.read_text(encoding="utf-8")) if output is not None else encode_sealed(made)
 
     def show() -> None:
         say(str(made))
@@ -69,18 +69,22 @@ def _script(channel: Any, data: str, book: str | None, options: dict[str, Any]) 
     )
 
 
-def ledger(place: str, dataset: str | None, budget: str | None, as_json: bool) -> None:
-    """List data sets, show one, or open one with its budget."""
+def ledger(place: str, dataset: str | None, budget: str | None, check: bool, as_json: bool) -> None:
+    """List data sets, show one, or open one with its budget; `check` walks through every entry first."""
     if budget is not None:
         if dataset is None:
             raise UsageProblem("--budget needs the name of a data set: confide ledger budget.db people --budget pure:3")
         given = words.read_privacy(budget, "--budget")
         Ledger(place).open(dataset, budget=given)
     book = Ledger(existing(place))
+    if check:
+        book.check()
     names = book.datasets() if dataset is None else [dataset]
     found = [_account(book, name) for name in names]
 
     def show() -> None:
+        if check:
+            say("Every entry is as it was written, and the totals are their sums.")
         if not found:
             say("The ledger has no data set yet; open one: confide ledger budget.db people --budget pure:3")
             return
@@ -115,7 +119,7 @@ def _account(book: Ledger, name: str) -> dict[str, Any]:
         "budget": encode_privacy(book.budget(name)),
         "spent": None if spent is None else encode_privacy(spent),
         "left": None if left is None else encode_privacy(left),
-        "releases": [encode(made, "records.parquet") for made in book.releases(name)],
+        "releases": [encode_sealed(made, "records.parquet") for made in book.releases(name)],
     }
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from confide.published.schema import ChannelForm, Guarantee, ReleaseForm, json_schema
+from confide.published.schema import ChannelForm, EntryForm, Guarantee, ReleaseForm, json_schema
 
 Numbers = list[float | None]
 Matrix = list[Numbers]
@@ -104,6 +104,17 @@ class AccountForm(_Form):
     adaptive: Guarantee
 
 
+class VerifyForm(_Form):
+    """`confide verify --json`."""
+
+    command: Literal["verify"]
+    file: str
+    sound: bool
+    confirmed: bool | None
+    entry: EntryForm | None
+    words: str
+
+
 _FORMS: dict[str, type[BaseModel]] = {
     "information": InformationForm,
     "compare": CompareForm,
@@ -111,6 +122,7 @@ _FORMS: dict[str, type[BaseModel]] = {
     "infer": InferForm,
     "ledger": LedgerForm,
     "account": AccountForm,
+    "verify": VerifyForm,
 }
 NAMES = ("release", *_FORMS)
 

@@ -32,7 +32,7 @@ def channel(statistic, mechanism, n=100):
 
 
 @pytest.mark.parametrize("arguments", [(), ("--help",), *((name, "--help") for name in
-                         ("information", "compare", "optimize", "release", "infer", "ledger", "schema", "reproduce", "demo"))])  # fmt: skip
+                         ("information", "compare", "optimize", "release", "infer", "ledger", "verify", "schema", "reproduce", "demo"))])  # fmt: skip
 def test_help_shows_an_example(arguments, confide):
     code, printed, said = confide(*arguments)
     assert code == 0
@@ -106,6 +106,26 @@ def test_optimize_gives_words_that_release_takes(result, confide, people):
     code, printed, _ = confide("release", people, "--column", "x", *shlex.split(found["words"]))
     assert code == 0
     assert "No ledger keeps count" in printed
+
+
+def test_verify_says_whether_a_file_is_as_it_was_written(confide, result, people, tmp_path):
+    confide("ledger", "budget.db", "people", "--budget", "gdp:2")
+    confide("release", str(people), "--column", "x", *MEAN, *GAUSSIAN, "--ledger", "budget.db", "--dataset", "people",
+            "--output", "release.json")  # fmt: skip
+    found = result("verify", "release.json", "--ledger", "budget.db")
+    valid("verify", found)
+    assert (found["sound"], found["confirmed"], found["entry"]["position"]) == (True, True, 1)
+    code, printed, _ = confide("verify", "release.json")
+    assert code == 0
+    assert "only the ledger" in printed
+    code, printed, _ = confide("ledger", "budget.db", "--check")
+    assert code == 0
+    assert "as it was written" in printed
+    Path("release.json").write_text(Path("release.json").read_text().replace('"people"', '"others"'))
+    code, printed, _ = confide("verify", "release.json", "--json")
+    assert code == 1
+    valid("verify", json.loads(printed))
+    assert "edited" in json.loads(printed)["words"]
 
 
 def test_release_ledger_and_infer(confide, result, people, tmp_path):

@@ -9,7 +9,7 @@ import pytest
 
 import confide as cf
 from confide.published import BudgetError, DataError, LedgerError, Rows
-from confide.releasing.budget import Spending, refusal, spent
+from confide.releasing.budget import NOTHING, amount_of, plus, refusal
 from confide.releasing.plan import plan_of
 from tests.releasing.exactly import numbers
 
@@ -19,7 +19,10 @@ VALUES = [0.0, 1.0, 3.5, -2.0, 20.0, 1000.0, 5e-324, -700.0, 1e-200]
 
 
 def refuses(budget, before, asked):
-    return refusal(budget, before, asked, "people") is not None
+    spent = NOTHING
+    for guarantee in before:
+        spent = plus(spent, amount_of(guarantee, budget))
+    return refusal(budget, spent, plus(spent, amount_of(asked, budget)), asked, "people") is not None
 
 
 def test_a_release_that_could_not_be_stored_is_told_to_nobody(tmp_path, monkeypatch):
@@ -50,24 +53,19 @@ def test_approximate_budgets_compare_both_sums():
     """A pure 1.05 implies (1, 0.04), but a filter stops at ε = 1."""
     budget = cf.ApproxDP(1.0, 0.04)
     assert cf.PureDP(1.05).implies(budget)
-    assert refuses(budget, [], Spending(cf.PureDP(1.05), None))
-    assert not refuses(budget, [Spending(cf.PureDP(0.5), None)], Spending(cf.ApproxDP(0.5, 0.04), None))
-    assert refuses(budget, [Spending(cf.PureDP(0.5), None)], Spending(cf.ApproxDP(0.5, 0.041), None))
-    for part in (None, Rows(0, 2)):
-        half = Spending(cf.ApproxDP(0.1, 0.6), part)
-        assert refuses(cf.ApproxDP(10.0, 0.9), [half], half)
+    assert refuses(budget, [], cf.PureDP(1.05))
+    assert not refuses(budget, [cf.PureDP(0.5)], cf.ApproxDP(0.5, 0.04))
+    assert refuses(budget, [cf.PureDP(0.5)], cf.ApproxDP(0.5, 0.041))
+    assert refuses(cf.ApproxDP(10.0, 0.9), [cf.ApproxDP(0.1, 0.6)], cf.ApproxDP(0.1, 0.6))
 
 
 def test_positions_in_two_files_do_not_compose_in_parallel(tmp_path):
     """The same people sorted differently: somebody may be in both parts."""
-    budget, quarter = cf.PureDP(1.0), cf.PureDP(0.25)
-    parts = [Spending(quarter, Rows(0, 5), "a"), Spending(quarter, Rows(5, 9), "b")]
-    assert spent(budget, parts) == cf.PureDP(0.5)
-    assert spent(budget, [parts[0], Spending(quarter, Rows(5, 9), "a")]) == quarter
     book = cf.Ledger(tmp_path / "budget.db")
-    book.open("people", budget=budget)
+    book.open("people", budget=cf.PureDP(1.0))
+    for name, values in (("sorted", [0.1, 0.2, 0.3, 0.4]), ("other", [0.4, 0.3, 0.2, 0.1])):
+        pd.DataFrame({"x": values}).to_parquet(tmp_path / f"{name}.parquet")
     for name, rows in (("sorted", Rows(0, 2)), ("other", Rows(2, 4)), ("sorted", Rows(2, 4))):
-        pd.DataFrame({"x": [0.1, 0.2, 0.3, 0.4]}).to_parquet(tmp_path / f"{name}.parquet")
         cf.release(MEAN, tmp_path / f"{name}.parquet", ledger=book, dataset="people", part=rows, purpose=name)
     assert book.spent("people") == cf.PureDP(0.5)
 
@@ -93,9 +91,9 @@ def test_a_ledger_that_exists_is_opened_for_reading_alone(tmp_path, monkeypatch)
 
     cf.Ledger(tmp_path / "budget.db").open("people", budget=cf.PureDP(1.0))
     asked = []
-    connection = Store._connection
+    connected = Store._connected
     monkeypatch.setattr(
-        Store, "_connection", lambda self, *, writes: asked.append(writes) or connection(self, writes=writes)
+        Store, "_connected", lambda self, work, *, writes: asked.append(writes) or connected(self, work, writes=writes)
     )
     assert cf.Ledger(tmp_path / "budget.db").left("people") == cf.PureDP(1.0)
     assert asked == [False, False]

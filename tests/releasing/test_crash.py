@@ -102,7 +102,7 @@ def empty(url):
     import sqlalchemy as sa
 
     with sa.create_engine(url.replace("postgresql", "postgresql+psycopg", 1)).begin() as connection:
-        for table in ("chunks", "releases", "datasets", "ledger"):
+        for table in ("chunks", "pieces", "releases", "datasets", "ledger"):
             connection.exec_driver_sql(f"DROP TABLE IF EXISTS confide_{table} CASCADE")
 
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import time
 from fractions import Fraction
 
 import numpy as np
@@ -53,6 +54,9 @@ def test_the_file_says_nothing_that_depends_on_the_records_but_the_noisy_numbers
         release(channel, data).save(tmp_path / f"{index}.json")
         form = json.loads((tmp_path / f"{index}.json").read_text())
         form.pop("value", None)
+        # digests of the noisy numbers, and through them of the file
+        assert {"outcome", "digest", "channel"} == set(form["provenance"])
+        form["provenance"] = form["provenance"]["channel"]
         for name, inner in {"integers": ["counts"], "records": ["digest", "file"]}.items():
             for key in inner if name in form else []:
                 form[name].pop(key)
@@ -115,7 +119,7 @@ def changed(*path, to):
 
 
 BROKEN = {
-    "future": (changed("version", to=2), "version 2"),
+    "future": (changed("version", to=3), "version 3"),
     "far future": (changed("version", to=10**40), "far above"),
     "no version": (changed("version", to=...), "version"),
     "version as text": (changed("version", to="1"), "version"),
@@ -153,6 +157,65 @@ BROKEN = {
     "a number": ("3", "format"),
     "binary": (b"\xff\xfe\x00", "not JSON"),
 }  # fmt: skip
+
+
+#: small files that would take long or much to read, and what is said of them
+BOMBS = {
+    "lists": ('{"format": [' + "[]," * 10_000_000 + "1]}", "brackets"),
+    "objects": ('{"format": [' + "{}," * 10_000_000 + "1]}", "brackets"),
+    "many long expressions": (changed("channel", "statistic", "expressions", to=["x+" * 9999 + "x"] * 900), "in all"),
+    "values": (changed("value", to=[0.0] * 1_000_001), "value"),
+    "a power of what may be negative": (
+        json.dumps(
+            valid()
+            | {
+                "channel": valid()["channel"]
+                | {
+                    "statistic": {
+                        "kind": "Mean",
+                        "expressions": ["x>0", "abs(x)**0.1", "interp(x,[0,1],[0,1e308])"],
+                        "bounds": [-1e-308, 0.5],
+                    }
+                }
+            }
+        ),
+        "possible|whole numbers|guarantee",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BOMBS)
+def test_bombs_are_refused_before_they_take_time_or_memory(case):
+    content, words = BOMBS[case]
+    started = time.process_time()
+    with pytest.raises(FileError, match=words):
+        parse(content)
+    assert time.process_time() - started < 3
+
+
+def test_whatever_a_constructor_raises_is_one_kind_of_error(monkeypatch):
+    from confide.published import codec
+
+    for error in (RuntimeError, OverflowError, IndexError, MemoryError, AssertionError):
+        monkeypatch.setattr(codec, "decode_channel", lambda _, error=error: (_ for _ in ()).throw(error("no")))
+        with pytest.raises(FileError, match=error.__name__):
+            parse(json.dumps(valid()))
+
+
+def test_a_small_table_that_grows_when_it_is_read_is_refused(tmp_path):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    release(CHANNELS[-2], DATA).save(tmp_path / "each.json")
+    (table,) = tmp_path.glob("*.parquet")
+    pq.write_table(pa.table({"count": np.zeros(10**6, np.int64)}), table)
+    from confide.published.records import digest_of
+
+    form = json.loads((tmp_path / "each.json").read_text())
+    form["records"]["digest"] = digest_of(table)
+    del form["provenance"]
+    with pytest.raises(FileError, match="for each of 5 records"):
+        _ = parse(json.dumps(form), tmp_path).value
 
 
 @pytest.mark.parametrize("case", BROKEN)

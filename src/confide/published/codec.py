@@ -19,8 +19,9 @@ from confide.mechanism import Mechanism
 from confide.privacy import Privacy
 from confide.published.errors import FileError
 from confide.published.part import Hashed, Part, Rows
+from confide.published.provenance import check, provenance_of
 from confide.published.records import Records
-from confide.published.release import Release
+from confide.published.release import Entry, Release
 from confide.published.value import Integers
 from confide.statistic import Quantile, Statistic
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from confide.published.schema import ChannelForm, ReleaseForm
 
 FORMAT = "confide-release"
-VERSION = 1
+VERSION = 2
 
 _GUARANTEES: dict[str, type] = {name: getattr(guarantees, name) for name in guarantees.__all__ if name[0].isupper()}
 _STATISTICS: dict[str, type] = {
@@ -133,6 +134,12 @@ def encode(release: Release, table: str | None = None) -> dict[str, Any]:
     return form
 
 
+def encode_sealed(release: Release, table: str | None = None) -> dict[str, Any]:
+    """The JSON object of a release with its provenance, as files have it."""
+    form = encode(release, table)
+    return form | {"provenance": provenance_of(form, release.entry)}
+
+
 def decode_channel(form: ChannelForm) -> Channel:
     """The channel of a form, through the same constructors that a user calls."""
     given = form.statistic
@@ -185,8 +192,16 @@ def decode(form: ReleaseForm, folder: Path) -> Release:
         column=form.column,
         purpose=form.purpose,
         missing=form.missing,
+        entry=_decode_entry(form),
         **outcome,
     )
     if form.integers is not None and np.asarray(release.value).tolist() != form.value:
         raise FileError("the value does not follow from the whole numbers")
+    check(form)
     return release
+
+
+def _decode_entry(form: ReleaseForm) -> Entry | None:
+    if form.provenance is None or form.provenance.entry is None:
+        return None
+    return Entry(**form.provenance.entry.model_dump())

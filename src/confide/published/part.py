@@ -2,8 +2,10 @@
 
 Releases from disjoint parts of one kind cost what the dearest of them costs, not their sum, for every record is in
 one of them only. That holds when replacing a record leaves all memberships as they are: membership by position in
-the file, or by the hash of a public identifier. A part that is only a name (a text) promises nothing, so its
-releases add up.
+one and the same content, or by the hash of a public identifier. Positions in a file that was sorted, or gained a
+record, are positions in another content, and add up; a ledger compares digests. An identifier must be a public property
+of the person, the same in every release: a number that was given to the row is none, and no program can tell. A part
+that is only a name (a text) promises nothing, so its releases add up.
 """
 
 from __future__ import annotations

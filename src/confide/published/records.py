@@ -65,14 +65,18 @@ class Records:
 
         self.check()
         try:
-            counts = pq.read_table(self.path, columns=[COUNT]).column(COUNT)
+            with pq.ParquetFile(self.path) as file:
+                if file.metadata.num_rows != channel.n:
+                    raise self._wrong(channel)  # before a small file grows to any size
+                counts = file.read(columns=[COUNT]).column(COUNT)
             whole = np.asarray(counts.combine_chunks().cast(pa.int64()).to_numpy(zero_copy_only=False))
         except (pa.ArrowException, OSError, KeyError) as error:
             raise FileError(f"the table {self.path.name} is not a table of counts: {error}") from error
         if whole.dtype != np.int64 or whole.shape != (channel.n,):
-            raise FileError(
-                f"the table {self.path.name} does not hold one whole number for each of {channel.n} records"
-            )
+            raise self._wrong(channel)
         if isinstance(channel.law, ResponseLaw) and not np.all((whole >= 0) & (whole < len(channel.law.levels))):
             raise FileError(f"the table {self.path.name} holds answers that are not among the levels")
         return values_of(channel, whole, self.step)
+
+    def _wrong(self, channel: Channel) -> FileError:
+        return FileError(f"the table {self.path.name} does not hold one whole number for each of {channel.n} records")

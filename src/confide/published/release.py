@@ -19,6 +19,18 @@ if TYPE_CHECKING:
     from confide.published.records import Records
 
 
+@dataclass(frozen=True)
+class Entry:
+    """The entry of a ledger that paid for a release: which ledger, which of the data set's entries, and its seal.
+
+    A seal is a digest keyed with the ledger's secret: it tells nothing, and only that ledger can make it or confirm it.
+    """
+
+    ledger: str
+    position: int
+    seal: str
+
+
 @dataclass(frozen=True, eq=False, repr=False, init=False)
 class Release:
     """A channel and the value that was published through it.
@@ -45,6 +57,8 @@ class Release:
     integers: Integers | None
     #: the table of an `Each` release, for one made here
     records: Records | None
+    #: the entry of the ledger that paid for it; what a release says does not depend on it, and equality does not either
+    entry: Entry | None
 
     def __init__(
         self,
@@ -58,6 +72,7 @@ class Release:
         missing: float | str | None = None,
         integers: Integers | None = None,
         records: Records | None = None,
+        entry: Entry | None = None,
     ) -> None:
         if not isinstance(channel, Channel):
             raise InvalidArgument("channel", channel, "is not a channel", "use Channel(statistic, mechanism, n)")
@@ -74,6 +89,7 @@ class Release:
             "missing": missing,
             "integers": integers,
             "records": records,
+            "entry": entry,
         }
         if value is not None:
             given["value"] = _check_value(channel, value)
@@ -88,6 +104,12 @@ class Release:
         assert self.records is not None
         with needs("release"):
             return self.records.values(self.channel)
+
+    def entered(self, entry: Entry) -> Release:
+        """The same release, with the entry of the ledger that paid for it."""
+        made = object.__new__(Release)
+        made.__dict__.update(self.__dict__ | {"entry": entry})
+        return made
 
     @property
     def guarantee(self) -> Any:

@@ -11,6 +11,8 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 #: limits on what a file may hold: far beyond any use, far below any harm
 MOST_EXPRESSIONS = 1000
+MOST_CHARACTERS = 100_000
+MOST_VALUES = 1_000_000
 LARGEST_COUNT = 2**1000
 MOST_RECORDS = 2**53
 LARGEST_LEVEL, SMALLEST_DELTA = 1e12, 1e-300
@@ -18,7 +20,7 @@ LARGEST_LEVEL, SMALLEST_DELTA = 1e12, 1e-300
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Name = Annotated[str, Field(min_length=1, max_length=1000)]
-Text = Annotated[str, Field(min_length=1, max_length=100_000)]
+Text = Annotated[str, Field(min_length=1, max_length=MOST_CHARACTERS)]
 Digest = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 #: a step as an exact fraction of whole numbers, "1/1048576"
 Rational = Annotated[str, Field(pattern=r"^[1-9][0-9]{0,399}(/[1-9][0-9]{0,399})?$")]
@@ -78,11 +80,18 @@ def _within_reason(privacy: Any) -> Any:
 Asked = Annotated[Guarantee, AfterValidator(_within_reason)]
 
 
+def _short_in_all(expressions: list[str]) -> list[str]:
+    """Expressions whose analysis takes seconds at most: what one of them may be, all of them together may be."""
+    if sum(map(len, expressions)) > MOST_CHARACTERS:
+        raise ValueError(f"expressions have at most {MOST_CHARACTERS:,} characters in all")
+    return expressions
+
+
 class StatisticForm(_Form):
     """What was computed: expressions in the safe language, on records clipped to the bounds."""
 
     kind: Literal["Mean", "Median", "Maximum", "Minimum", "Quantile", "Each"]
-    expressions: Annotated[list[Text], Field(min_length=1, max_length=MOST_EXPRESSIONS)]
+    expressions: Annotated[list[Text], Field(min_length=1, max_length=MOST_EXPRESSIONS), AfterValidator(_short_in_all)]
     bounds: Annotated[list[Finite], Field(min_length=2, max_length=2)]
     q: Annotated[float, Field(gt=0, le=1)] | None = None
 
@@ -155,21 +164,39 @@ class RecordsForm(_Form):
     step: Rational
 
 
+class EntryForm(_Form):
+    """The entry of the ledger that paid: which ledger, which of the data set's entries, and its seal."""
+
+    ledger: Annotated[str, Field(pattern="^[0-9a-f]{32}$")]
+    position: Annotated[int, Field(ge=1, lt=2**63)]
+    seal: Digest
+
+
+class ProvenanceForm(_Form):
+    """Digests of the channel, of what came out, and of everything; and the entry of the ledger that paid."""
+
+    channel: Digest
+    outcome: Digest
+    entry: EntryForm | None = None
+    digest: Digest
+
+
 class ReleaseForm(_Form):
     """One release. Exactly one of `value` alone, `value` with `integers`, and `records` says what came out."""
 
     format: Literal["confide-release"]
-    version: Literal[1]
+    version: Literal[1, 2]
     channel: ChannelForm
     guarantee: Guarantee
     dataset: Name | None = None
     part: PartForm | None = None
     column: Name | None = None
-    purpose: Annotated[str, Field(max_length=100_000)] = ""
+    purpose: Annotated[str, Field(max_length=MOST_CHARACTERS)] = ""
     missing: Finite | Literal["public"] | None = None
-    value: Finite | Annotated[list[Finite], Field(min_length=1, max_length=10_000_000)] | None = None
+    value: Finite | Annotated[list[Finite], Field(min_length=1, max_length=MOST_VALUES)] | None = None
     integers: CountsForm | None = None
     records: RecordsForm | None = None
+    provenance: ProvenanceForm | None = None
 
 
 def json_schema() -> dict[str, Any]:

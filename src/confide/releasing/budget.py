@@ -2,35 +2,26 @@
 
 Everything is stated in the budget's unit and added up there: ε for PureDP, ρ for ZCDP, μ² for GDP, ε and δ for
 ApproxDP. A total fixed in advance and never passed is then a valid guarantee for releases that were chosen
-adaptively, their parameters included (privacy filters). Sums are rounded up.
+adaptively, their parameters included (privacy filters).
 
-Releases from disjoint parts of one scheme (`Rows` of one file, or `Hashed` by one column) have no record in common, so
-a record pays only for those it is in. The worst record is in every release from the whole data set and, in each
-scheme, at the worst place. Positions in two files are two schemes: the files may be sorted differently.
+Sums are exact: an *amount* is a pair of fractions, of which the second is the sum of δ's. It is rounded, up, only when
+it is shown or compared. So a running total never drifts, and nothing has to be added up again for the next release.
 """
 
 from __future__ import annotations
 
 import math
 import sys
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from fractions import Fraction
 
 from confide.errors import PrivacyError
-from confide.privacy import GDP, ZCDP, ApproxDP, Privacy, PureDP, Unlimited, compose
+from confide.privacy import GDP, ZCDP, ApproxDP, Privacy, PureDP
 from confide.privacy.guarantee import TOLERANCE
-from confide.published.part import Hashed, Part, Rows, extent
+from confide.privacy.rounding import round_up
 
-
-@dataclass(frozen=True)
-class Spending:
-    """One release, as the budget sees it."""
-
-    guarantee: Privacy
-    part: Part | str | None
-    #: what the records were read from; None in memory
-    source: str | None = None
+#: what was spent, exactly: in the budget's unit, and of its δ
+Amount = tuple[Fraction, Fraction]
+NOTHING: Amount = (Fraction(0), Fraction(0))
 
 
 def in_unit(guarantee: Privacy, budget: Privacy) -> Privacy | None:
@@ -48,101 +39,142 @@ def in_unit(guarantee: Privacy, budget: Privacy) -> Privacy | None:
         return None
 
 
-def spent(budget: Privacy, spendings: Iterable[Spending]) -> Privacy | None:
-    """What the worst record has been promised in all; None before the first release."""
-    everywhere: list[Privacy] = []
-    schemes: defaultdict[tuple[str, ...], list[tuple[int, int, Privacy]]] = defaultdict(list)
-    for spending in spendings:
-        stated = in_unit(spending.guarantee, budget)
-        assert stated is not None, "only what converts is ever spent"
-        if spending.part is None or isinstance(spending.part, str):
-            everywhere.append(stated)
-        else:
-            schemes[_scheme(spending)].append((*extent(spending.part), stated))
-    worst = [_worst_place(budget, parts) for parts in schemes.values()]
-    members = [*everywhere, *(guarantee for place in worst for guarantee in place)]
-    return compose(members) if members else None
+def amount_of(guarantee: Privacy, budget: Privacy) -> Amount | None:
+    """What a guarantee costs; None where it does not convert to the unit of the budget.
+
+    >>> amount_of(GDP(0.5), GDP(1.0))
+    (Fraction(1, 4), Fraction(0, 1))
+    """
+    match in_unit(guarantee, budget):
+        case PureDP(epsilon=size) | ZCDP(rho=size):
+            return Fraction(size), Fraction(0)
+        case GDP(mu=size):
+            return Fraction(size) ** 2, Fraction(0)
+        case ApproxDP(epsilon=size, delta=delta):
+            return Fraction(size), Fraction(delta)
+    return None
 
 
-def _scheme(spending: Spending) -> tuple[str, ...]:
-    """What decides who is in a part: a position is one in a certain file, an identifier is everywhere the same."""
-    assert isinstance(spending.part, Rows | Hashed)
-    return (*spending.part.scheme, spending.source or "") if isinstance(spending.part, Rows) else spending.part.scheme
+def plus(first: Amount, second: Amount) -> Amount:
+    """The sum of two amounts."""
+    return first[0] + second[0], first[1] + second[1]
 
 
-def _worst_place(budget: Privacy, parts: Sequence[tuple[int, int, Privacy]]) -> list[Privacy]:
-    """The releases that cover the place where they add up to the most, or more: a list that dominates every place."""
-    places = [[g for start, stop, g in parts if start <= at < stop] for at in {start for start, _, _ in parts}]
-    if not isinstance(budget, ApproxDP):
-        return max(places, key=lambda place: _size(compose(place)))
-    # ε and δ may be worst at different places; both maxima together are a bound
-    epsilon = max(math.fsum(_pair(g)[0] for g in place) for place in places)
-    delta = max(math.fsum(_pair(g)[1] for g in place) for place in places)
-    epsilon, delta = (math.nextafter(x, math.inf) if x else x for x in (epsilon, delta))
-    if delta >= 1:
-        return [Unlimited()]
-    return [ApproxDP(epsilon, delta) if delta else PureDP(epsilon)]
+def larger(first: Amount, second: Amount) -> Amount:
+    """An amount that is not below either: ε and δ may be worst at different places, and both maxima are a bound."""
+    return max(first[0], second[0]), max(first[1], second[1])
 
 
-def _pair(guarantee: Privacy) -> tuple[float, float]:
-    assert isinstance(guarantee, PureDP | ApproxDP)
-    return guarantee.epsilon, guarantee.delta if isinstance(guarantee, ApproxDP) else 0.0
+def grown(total: Amount, before: Amount, after: Amount) -> Amount:
+    """A total of which one term went from `before` to `after`."""
+    return total[0] + after[0] - before[0], total[1] + after[1] - before[1]
 
 
-def _size(guarantee: Privacy) -> float:
-    return float(next(iter(vars(guarantee).values()), math.inf))
+def write(amount: Amount) -> str:
+    """An amount as a ledger keeps it.
+
+    >>> write((Fraction(1, 4), Fraction(0)))
+    '1/4 0'
+    """
+    return f"{amount[0]} {amount[1]}"
 
 
-def refusal(budget: Privacy, spendings: Sequence[Spending], asked: Spending, dataset: str) -> str | None:
-    """Why a release cannot be paid for; None when it can."""
-    stated = in_unit(asked.guarantee, budget)
-    if stated is None:
-        return (
-            f"the release promises {asked.guarantee}, which does not convert to the unit of the budget of {dataset!r}, "
-            f"{budget}; calibrate its mechanism to that unit"
-        )
-    total = spent(budget, [*spendings, asked])
-    assert total is not None
-    if _within(total, budget):
+def read(text: str) -> Amount:
+    """The amount of a text; a `ValueError` where it is none.
+
+    >>> read("1/4 0")
+    (Fraction(1, 4), Fraction(0, 1))
+    """
+    first, second = text.split(" ")
+    amount = Fraction(first), Fraction(second)
+    if min(amount) < 0:
+        raise ValueError("an amount is never negative")
+    return amount
+
+
+def stated(budget: Privacy, amount: Amount) -> Privacy | None:
+    """An amount as a guarantee of the budget's kind, rounded up; None for nothing.
+
+    >>> stated(GDP(1.0), (Fraction(25), Fraction(0))), stated(PureDP(1.0), NOTHING)
+    (GDP(mu=5.0), None)
+    """
+    size, delta = round_up(amount[0]), round_up(amount[1])
+    if not size:
         return None
-    rest = left(budget, spendings)
+    match budget:
+        case PureDP():
+            return PureDP(size)
+        case ZCDP():
+            return ZCDP(size)
+        case GDP():
+            return GDP(_root_up(amount[0]))
+    return ApproxDP(size, delta) if delta else PureDP(size)
+
+
+def _root_up(exact: Fraction) -> float:
+    """The smallest float whose square is not below an exact number."""
+    root = math.nextafter(math.sqrt(float(exact)) * (1 - 2**-50), 0)
+    while Fraction(root) ** 2 < exact:
+        root = math.nextafter(root, math.inf)
+    return root
+
+
+def refusal(budget: Privacy, spent: Amount, after: Amount, asked: Privacy, dataset: str) -> str | None:
+    """Why a release that takes a total from `spent` to `after` cannot be paid for; None when it can."""
+    if _within(budget, after):
+        return None
+    rest = left(budget, spent)
     return (
-        f"the release promises {asked.guarantee}, but of the budget of {dataset!r}, {budget}, "
+        f"the release promises {asked}, but of the budget of {dataset!r}, {budget}, "
         f"{'nothing' if rest is None else rest} is left"
     )
 
 
-def _within(total: Privacy, budget: Privacy) -> bool:
+def no_unit(budget: Privacy, asked: Privacy, dataset: str) -> str:
+    """Why a release whose guarantee does not convert cannot be paid for."""
+    return (
+        f"the release promises {asked}, which does not convert to the unit of the budget of {dataset!r}, "
+        f"{budget}; calibrate its mechanism to that unit"
+    )
+
+
+def _within(budget: Privacy, total: Amount) -> bool:
     """Whether a sum does not pass the budget, up to the rounding that `implies` allows.
 
     ε and δ are compared one by one. A total of (1.05, 0) also implies (1, 0.04), but a filter with such exceptions is
     not the one that is proved.
     """
-    if isinstance(budget, ApproxDP) and isinstance(total, PureDP | ApproxDP):
-        epsilon, delta = _pair(total)
-        return PureDP(epsilon).implies(PureDP(budget.epsilon)) and delta <= budget.delta * (1 + TOLERANCE)
-    return total.implies(budget)
+    whole = amount_of(budget, budget)
+    assert whole is not None
+    # μ is compared, not μ²: a relative room of TOLERANCE in the one is twice that in the other
+    room = 1 + (2 if isinstance(budget, GDP) else 1) * Fraction(TOLERANCE)
+    return all(used <= limit * room for used, limit in zip(total, whole, strict=True))
 
 
-def left(budget: Privacy, spendings: Iterable[Spending]) -> Privacy | None:
+def left(budget: Privacy, spent: Amount) -> Privacy | None:
     """What a release from the whole data set may still promise, rounded down; None when nothing is left.
 
-    >>> left(PureDP(1.0), [Spending(PureDP(0.25), None)]), left(GDP(5.0), [Spending(GDP(3.0), None)])
+    >>> left(PureDP(1.0), (Fraction(1, 4), Fraction(0))), left(GDP(5.0), (Fraction(9), Fraction(0)))
     (PureDP(epsilon=0.75), GDP(mu=4.0))
     """
-    total = spent(budget, spendings)
-    if total is None:
+    whole = amount_of(budget, budget)
+    assert whole is not None
+    if spent == NOTHING:
         return budget
-    match budget, total:
-        case (PureDP(epsilon=whole), PureDP(epsilon=used)):
-            return PureDP(whole - used) if whole > used else None
-        case (ZCDP(rho=whole), ZCDP(rho=used)):
-            return ZCDP(whole - used) if whole > used else None
-        case (GDP(mu=whole), GDP(mu=used)):
-            return GDP(math.sqrt((whole - used) * (whole + used))) if whole > used else None
-        case (ApproxDP(), PureDP() | ApproxDP()):
-            epsilon, delta = budget.epsilon - _pair(total)[0], budget.delta - _pair(total)[1]
-            if epsilon <= 0:
-                return None
-            return ApproxDP(epsilon, delta) if delta > sys.float_info.min else PureDP(epsilon)
-    return None
+    size, delta = (_round_down(limit - used) for limit, used in zip(whole, spent, strict=True))
+    if size <= 0 or (isinstance(budget, GDP) and size < sys.float_info.min):
+        return None
+    match budget:
+        case PureDP():
+            return PureDP(size)
+        case ZCDP():
+            return ZCDP(size)
+        case GDP():
+            root = _root_up(whole[0] - spent[0])
+            return GDP(root if Fraction(root) ** 2 == whole[0] - spent[0] else math.nextafter(root, 0))
+    return ApproxDP(size, delta) if delta > sys.float_info.min else PureDP(size)
+
+
+def _round_down(exact: Fraction) -> float:
+    number = round_up(exact)
+    return number if Fraction(number) == exact else math.nextafter(number, -math.inf)

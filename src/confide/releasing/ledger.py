@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,21 +12,18 @@ from typing import TYPE_CHECKING
 from confide.channel import Channel
 from confide.errors import InvalidArgument
 from confide.privacy import Privacy, Unlimited
-from confide.published.codec import decode_part, decode_privacy, encode, encode_channel, encode_part, encode_privacy
-from confide.published.errors import BudgetError, FileError, LedgerError
+from confide.published.codec import encode_channel, encode_part
+from confide.published.errors import BudgetError
 from confide.published.extras import needs
-from confide.published.file import parse
 from confide.published.part import Part
 from confide.published.release import Release, check_name
 from confide.releasing import budget as budgets
 from confide.releasing import registry
-from confide.releasing.budget import Spending
-from confide.releasing.workspace import workspace
+from confide.releasing.names import check_visible
 
 if TYPE_CHECKING:
-    from confide.releasing.store import Book
-
-_TABLE = "records.parquet"
+    from confide.releasing.account import Account
+    from confide.releasing.origin import Origin
 
 
 @dataclass(frozen=True)
@@ -43,7 +39,7 @@ class Request:
 
     @property
     def key(self) -> str:
-        """The SHA-256 of the request's canonical text."""
+        """The SHA-256 of the request's canonical text. What it is asked of, only a ledger's secret can name."""
         told = {name: getattr(self, name) for name in ("dataset", "column", "purpose", "missing")}
         form = told | {"channel": encode_channel(self.channel), "part": encode_part(self.part)}
         return hashlib.sha256(json.dumps(form, sort_keys=True).encode()).hexdigest()
@@ -74,6 +70,7 @@ class Ledger:
             from confide.releasing.store import Store
         with needs("postgres"):
             self._store = Store(path_or_url)
+        registry.check_place(self._store.identity, self._store.place)
 
     def __repr__(self) -> str:
         return f"Ledger({self.place!r})"
@@ -92,11 +89,12 @@ class Ledger:
         """
         if check_name("dataset", dataset) is None:
             raise InvalidArgument("dataset", dataset, "is not a name", "give the data set a name")
+        check_visible("dataset", dataset)
         if not isinstance(budget, Privacy) or isinstance(budget, Unlimited):
             raise InvalidArgument("budget", budget, "is no limit", "give a guarantee, such as PureDP(1.0)")
-        with self._store.transaction(writes=True) as book:
-            book.add_dataset(dataset, json.dumps(encode_privacy(budget)))
-            given, _ = _account(book, dataset)
+        from confide.releasing import entries
+
+        given = self._store.run(lambda book: entries.open_dataset(book, dataset, budget), writes=True)
         if given != budget:
             raise BudgetError(f"{dataset!r} has a budget of {given} already, and a budget is never changed")
 
@@ -109,8 +107,7 @@ class Ledger:
         >>> book.datasets()
         ['people']
         """
-        with self._store.transaction(writes=False) as book:
-            return book.names()
+        return self._store.run(lambda book: book.names(), writes=False)
 
     def budget(self, dataset: str) -> Privacy:
         """The whole budget of a data set.
@@ -121,8 +118,7 @@ class Ledger:
         >>> book.budget("people")
         PureDP(epsilon=1.0)
         """
-        with self._store.transaction(writes=False) as book:
-            return _account(book, dataset)[0]
+        return self._account(dataset).budget
 
     def spent(self, dataset: str) -> Privacy | None:
         """What all releases from a data set promise together; None before the first.
@@ -135,8 +131,8 @@ class Ledger:
         >>> book.spent("people")
         PureDP(epsilon=0.25)
         """
-        with self._store.transaction(writes=False) as book:
-            return budgets.spent(*_account(book, dataset))
+        account = self._account(dataset)
+        return budgets.stated(account.budget, account.spent)
 
     def left(self, dataset: str) -> Privacy | None:
         """What a release from the whole data set may still promise; None when nothing is left.
@@ -149,8 +145,8 @@ class Ledger:
         >>> book.left("people")
         PureDP(epsilon=0.75)
         """
-        with self._store.transaction(writes=False) as book:
-            return budgets.left(*_account(book, dataset))
+        account = self._account(dataset)
+        return budgets.left(account.budget, account.spent)
 
     def releases(self, dataset: str) -> list[Release]:
         """All releases from a data set, in the order in which they were made.
@@ -163,88 +159,71 @@ class Ledger:
         >>> book.releases("people") == [made]
         True
         """
-        with self._store.transaction(writes=False) as book:
-            _account(book, dataset)
-            return [_restore(book, *entry) for entry in book.forms(dataset)]
+        from confide.releasing import entries
 
-    def find(self, request: Request, source: str | None, *, fresh: bool) -> Release | None:
-        """The stored release of a request; without one, a refusal if the budget cannot pay for it."""
-        with self._store.transaction(writes=False) as book:
-            return _find(book, request, source, fresh=fresh)
+        return self._store.run(lambda book: entries.all_of(book, dataset, self._store.identity), writes=False)
 
-    def record(self, request: Request, publish: Callable[[], Release], source: str | None, *, fresh: bool) -> Release:
-        """Check the budget, publish, spend and store, in one transaction; return the release only once it is stored."""
+    def check(self) -> None:
+        """Walk through every entry and add up everything again; a `LedgerError` says what does not agree.
+
+        >>> import confide as cf, tempfile, pathlib
+        >>> book = Ledger(pathlib.Path(tempfile.mkdtemp()) / "budget.db")
+        >>> book.open("people", budget=cf.PureDP(1.0))
+        >>> book.check()
+        """
+        from confide.releasing.audit import walk
+
+        self._store.run(walk, writes=False)
+
+    def foresee(self, request: Request, *, fresh: bool) -> None:
+        """Refuse, before a single record is read, what the budget cannot pay for whatever the records are."""
+        from confide.releasing import entries
+
         assert request.dataset is not None
-        if source is not None:
-            registry.note(source, self._store.identity, self._store.place)
-        with self._store.transaction(writes=True) as book:
-            stored = _find(book, request, source, fresh=fresh)
-            if stored is not None:
-                return stored
-            if source is not None and (other := book.other_name(source, request.dataset)) is not None:
-                warnings.warn(
-                    f"the same source was released before as the data set {other!r}: two names have two budgets, "
-                    "and what the records are promised is their sum",
-                    stacklevel=3,
-                )
-            release = publish()
-            part = encode_part(request.part)
-            book.add_release(
-                None if release.records is None else release.records.path,
-                dataset=request.dataset,
-                request=request.key,
-                guarantee=json.dumps(encode_privacy(request.channel.guarantee)),
-                part=None if part is None else json.dumps(part),
-                source=source,
-                form=json.dumps(encode(release, _TABLE), allow_nan=False),
-            )
+        seen = registry.seen(self._store.identity, request.dataset)
+        lost = self._store.run(lambda book: entries.foresee(book, request, seen, fresh=fresh), writes=False)
+        if lost:
+            registry.warn_of_copy(request.dataset)
+
+    def find(self, request: Request, origin: Origin, *, fresh: bool) -> Release | None:
+        """The stored release of a request; without one, a refusal if the budget cannot pay for it."""
+        from confide.releasing import entries
+
+        identity = self._store.identity
+        return self._store.run(lambda book: entries.find(book, request, origin, identity, fresh=fresh), writes=False)
+
+    def record(self, request: Request, publish: Callable[[], Release], origin: Origin, *, fresh: bool) -> Release:
+        """Check the budget, publish, spend and store, in one transaction; return the release only once it is stored."""
+        from confide.releasing import entries
+
+        assert request.dataset is not None
+        identity = self._store.identity
+        if origin.place is not None:
+            registry.note(origin.place, identity, self._store.place)
+        release = self._store.run(
+            lambda book: entries.record(book, request, publish, origin, identity, fresh=fresh), writes=True
+        )
+        assert release.entry is not None
+        registry.note_entry(identity, self._store.place, request.dataset, release.entry)
         return release
 
+    def confirms(self, release: Release) -> bool:
+        """Whether a release is an entry of this ledger, word for word.
 
-def _account(book: Book, dataset: str) -> tuple[Privacy, list[Spending]]:
-    """The budget of a data set and all that was spent of it."""
-    written = book.budget(dataset)
-    if written is None:
-        raise BudgetError(f"the ledger has no data set {dataset!r}; open it with ledger.open({dataset!r}, budget=…)")
-    try:
-        spendings = [
-            Spending(
-                decode_privacy(json.loads(guarantee)), decode_part(None if part is None else json.loads(part)), source
-            )
-            for guarantee, part, source in book.spendings(dataset)
-        ]
-        return decode_privacy(json.loads(written)), spendings
-    except (ValueError, KeyError, TypeError) as error:
-        raise LedgerError("the ledger's entries are damaged; restore it from a copy") from error
+        >>> import confide as cf, tempfile, pathlib
+        >>> book = Ledger(pathlib.Path(tempfile.mkdtemp()) / "budget.db")
+        >>> book.open("people", budget=cf.PureDP(1.0))
+        >>> channel = cf.Channel(cf.Mean("x", bounds=(0, 1)), cf.Laplace(cf.PureDP(0.25)), n=2)
+        >>> book.confirms(cf.release(channel, [0.0, 1.0], ledger=book, dataset="people"))
+        True
+        """
+        from confide.releasing import entries
 
+        if release.entry is None or release.dataset is None or release.entry.ledger != self._store.identity:
+            return False
+        return self._store.run(lambda book: entries.confirms(book, release), writes=False)
 
-def _find(book: Book, request: Request, source: str | None, *, fresh: bool) -> Release | None:
-    assert request.dataset is not None
-    budget, spendings = _account(book, request.dataset)
-    stored = None if fresh else book.find(request.key)
-    if stored is not None:
-        return _restore(book, *stored)
-    asked = Spending(request.channel.guarantee, request.part, source)
-    refused = budgets.refusal(budget, spendings, asked, request.dataset)
-    if refused is not None:
-        raise BudgetError(refused)
-    return None
+    def _account(self, dataset: str) -> Account:
+        from confide.releasing.account import load
 
-
-def _restore(book: Book, number: int, form: str) -> Release:
-    """A stored release; the table of an `Each` release is written to the workspace, once."""
-    try:
-        digest = json.loads(form).get("records", {}).get("digest")
-        folder = Path() if digest is None else workspace() / digest
-        release = parse(form, folder)
-    except (FileError, ValueError, AttributeError) as error:
-        raise LedgerError("a stored release is damaged; restore the ledger from a copy") from error
-    if release.records is not None and not release.records.path.exists():
-        try:
-            folder.mkdir(exist_ok=True)
-            book.copy_table(number, release.records.path)
-        except OSError as error:
-            raise LedgerError(f"a stored table cannot be copied: {error.strerror or error}") from error
-    if release.records is not None:
-        release.records.check()
-    return release
+        return self._store.run(lambda book: load(book, dataset), writes=False)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from confide.channel import Channel
-from confide.errors import InvalidArgument
+from confide.errors import ConfideError, IncompatibleError, InvalidArgument
 from confide.published.errors import DataError
 from confide.published.extras import needs
 from confide.published.part import Hashed, Part, check_part
@@ -42,11 +42,14 @@ def release(
     comes from OpenDP and the operating system, never from a seed.
 
     With a `ledger` the data set's budget is spent and the release is stored in one transaction, and asking again
-    for the same release returns the stored one for free, unless `fresh`. Without one, nobody keeps count.
+    for the same release from the same data returns the stored one for free, unless `fresh`. Files and data in memory
+    are the same if their content is, tables of a database if URL and name are; an Ibis table, or what changes while it
+    is read, is never taken for the same. Without a ledger, nobody keeps count.
 
     `missing` says what to do with missing, infinite and undefined values: refuse them (None), impute a public
     number within the bounds, or drop them ("public": only if it is no secret which records lack a value). `part` is
-    a name, or `Rows` or `Hashed`, which select records and compose in parallel.
+    a name, or `Rows` or `Hashed`, which select records and compose in parallel: positions within one content, and
+    identifiers, which must be a public property of the person, within one file or table.
 
     >>> import confide as cf
     >>> channel = cf.Channel(cf.Mean("abs(x)", bounds=(-10, 10)), cf.Laplace(cf.PureDP(1.0)), n=4)
@@ -87,17 +90,21 @@ def _release(
     fresh: bool,
 ) -> Release:
     from confide.releasing.aggregate import check_missing
+    from confide.releasing.content import settled
     from confide.releasing.ledger import Request
-    from confide.releasing.plan import plan_of
-    from confide.releasing.source import identity_of, open_source
+    from confide.releasing.origin import Origin, origin_of
+    from confide.releasing.source import open_source
 
-    plan = plan_of(channel)
+    plan = _plan(channel)
     told |= {"missing": check_missing(missing, channel.statistic.bounds)}
     request = Request(channel, **told)
-    identity = identity_of(data, table)
+    origin = Origin()
     if ledger is not None:
-        # refuse, or answer from the store, before a single record is read
-        stored = ledger.find(request, identity, fresh=fresh)
+        # refuse before a single record is read, and answer from the store before anything is computed
+        ledger.foresee(request, fresh=fresh)
+        data = settled(data)
+        origin = origin_of(data, table, request.column, request.part)
+        stored = ledger.find(request, origin, fresh=fresh)
         if stored is not None:
             return stored
     compute = _records if isinstance(channel.statistic, Each) else _numbers
@@ -106,7 +113,24 @@ def _release(
         publish = compute(plan, source, told)
     if ledger is None:
         return publish()
-    return ledger.record(request, publish, identity, fresh=fresh)
+    if origin.content is not None:
+        origin.content.check()
+    return ledger.record(request, publish, origin, fresh=fresh)
+
+
+def _plan(channel: Channel) -> Plan:
+    """What is published, or why it cannot be: no record has been read yet, so an error may say anything."""
+    from confide.releasing.plan import plan_of
+
+    try:
+        return plan_of(channel)
+    except (ConfideError, ImportError):
+        raise
+    except Exception as error:
+        # numbers at the end of the floats, where something on the way overflows or has no value
+        raise IncompatibleError(
+            f"{channel!r} cannot be released ({type(error).__name__}: {str(error)[:200]})"
+        ) from error
 
 
 def _numbers(plan: Plan, source: Source, told: dict[str, Any]) -> Callable[[], Release]:
