@@ -44,7 +44,7 @@ _OVERFLOW, _UNDERFLOW = str(2**1024 - 2**970), "2.4703282292062328e-324"
 def number(column: Any, engine: str) -> Any:
     """An Ibis column as doubles, or None if its type holds no numbers."""
     kind = column.type()
-    if kind.is_floating() or kind.is_integer() or kind.is_null():
+    if kind.is_floating() or kind.is_integer() or _is_null(kind):
         return column.cast("float64")
     if kind.is_boolean():
         return column.cast("int32").cast("float64")
@@ -58,9 +58,7 @@ def identifier(column: Any, engine: str) -> Any:
     kind = column.type()
     if kind.is_string() or kind.is_binary():
         return column
-    if kind.is_integer() or (kind.is_decimal() and kind.scale == 0):
-        return column.cast("string")
-    if kind.is_null():
+    if kind.is_integer() or (kind.is_decimal() and kind.scale == 0) or _is_null(kind):
         return column.cast("string")
     if not kind.is_floating():
         return None
@@ -69,6 +67,11 @@ def identifier(column: Any, engine: str) -> Any:
     # false for infinities and NaN; the cast of another branch must not fail before it is thrown away
     digits = value.cast("int64") if engine == "postgres" else value.try_cast("int64")
     return whole.ifelse(digits.cast("string"), _no_text())
+
+
+def _is_null(kind: Any) -> bool:
+    """The type of a column that holds nothing but missing values; Ibis does not know DuckDB's."""
+    return bool(kind.is_null() or (kind.is_unknown() and str(kind.raw_type) == '"NULL"'))
 
 
 def _number_in_text(text: Any, engine: str) -> Any:

@@ -176,9 +176,9 @@ def _cells(block: bytes, data: Any, first: Any, last: Any, valid: Any, kind: str
     bounds = np.where(valid, first, 0), np.where(valid, last, 0)
     offsets = np.maximum.accumulate(np.stack(bounds, 1).ravel())
     every = np.arange(0, len(offsets), 2)
-    kinds = {"x": pa.LargeStringArray, "id": pa.LargeBinaryArray}
-    content = _sanitised(block) if kind == "x" else block
-    texts = kinds[kind].from_buffers(len(offsets) - 1, pa.py_buffer(offsets), pa.py_buffer(content))
+    of_type, content = (pa.large_string(), _sanitised(block)) if kind == "x" else (pa.large_binary(), block)
+    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(content)]
+    texts = pa.Array.from_buffers(of_type, len(offsets) - 1, buffers)
     found = texts.take(pa.array(every, mask=~valid))
     return _unescaped(found, quoted) if kind == "id" and b'""' in block else found
 

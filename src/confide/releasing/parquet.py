@@ -32,7 +32,11 @@ def parquet_tables(connection: Any, files: list[str], column: str | None, identi
         if identifier is not None:
             check_identifier(identifier, names)
             chosen["id"] = identifier
-        tables.append(quietly(lambda run=run, chosen=chosen: _table(connection, run, chosen), problem))
+        # a text that is no UTF-8 would be an error, which one record causes
+        text = any(kind == "VARCHAR" for name, kind in schema if name in chosen.values())
+        options = {"utf8_validation": "replace"} if text else {}
+        read = lambda run=run, chosen=chosen, options=options: _table(connection, run, chosen, options)  # noqa: E731
+        tables.append(quietly(read, problem))
     return tables
 
 
@@ -49,7 +53,7 @@ def _schema(connection: Any, file: str) -> tuple[tuple[str, str], ...]:
     return tuple((row[0], row[1]) for row in connection.con.execute(query, [glob.escape(file)]).fetchall())
 
 
-def _table(connection: Any, files: list[str], chosen: dict[str, str]) -> Any:
+def _table(connection: Any, files: list[str], chosen: dict[str, str], options: dict[str, str]) -> Any:
     names = [glob.escape(file) for file in files]
-    table = connection.read_parquet(names, hive_partitioning=False, union_by_name=False)
+    table = connection.read_parquet(names, hive_partitioning=False, union_by_name=False, **options)
     return table.select(**{new: table[old] for new, old in chosen.items()})
