@@ -116,7 +116,7 @@ def test_a_damaged_note_of_ledgers_is_no_error(tmp_path, monkeypatch):
     "data", [pd.DataFrame([[0.1, 0.2]] * 2, columns=["x", "x"]), {1, 2}, (i for i in "ab"), b"ab", np.zeros((2, 2))]
 )
 def test_data_of_no_use(data):
-    with pytest.raises(cf.ConfideError, match="cannot be read as numbers|names several columns"):
+    with pytest.raises(cf.ConfideError, match=r"cannot be read as numbers|names several columns"):
         cf.release(MEAN, data, column="x")
 
 

@@ -14,8 +14,8 @@ import pytest
 
 import confide as cf
 from confide.published import DataError
-from confide.releasing.plan import plan_of
 from confide.releasing.engine import rows_of
+from confide.releasing.plan import plan_of
 from confide.releasing.source import open_source
 from tests.releasing.exactly import numbers
 
@@ -35,7 +35,23 @@ TEXTS = {
     "1" * 401: None, "0" * 500: None, "x" * 5000: None, "#3": None, "'3'": None, "\\N": None, "[3]": None, "3|4": None,
 }  # fmt: skip
 #: what only files of text can hold: their own marks, and bytes that are no text
-MARKS = ['"3', '3"', '"', '"""', '"3"4"', '"3,4', "3\r", "3\x004", "\x00", "\r", "3,4,5,6", ",", ",,,,", "\ufeff3", '""3']
+MARKS = [
+    '"3',
+    '3"',
+    '"',
+    '"""',
+    '"3"4"',
+    '"3,4',
+    "3\r",
+    "3\x004",
+    "\x00",
+    "\r",
+    "3,4,5,6",
+    ",",
+    ",,,,",
+    "\ufeff3",
+    '""3',
+]
 BYTES = [b"\xff\xfe3", b"\xc3", b"3\x80", b"9" * 2**21, b'"' + b"9" * 2**21]
 
 
@@ -94,7 +110,9 @@ def several_columns(separator=b",", last=b"\n"):
 
 
 def quoted(records):
-    lines = [b'"%d","' % i + encoded(cell).replace(b'"', b'""') + b'","a ""b"", c"' for i, cell in enumerate(texts(records))]
+    lines = [
+        b'"%d","' % i + encoded(cell).replace(b'"', b'""') + b'","a ""b"", c"' for i, cell in enumerate(texts(records))
+    ]
     return b'"id","x","note"\n' + b"\n".join(lines) + b"\n"
 
 
@@ -143,7 +161,7 @@ def test_files_that_go_through_many_blocks(tmp_path, monkeypatch):
 @pytest.mark.parametrize("content", [b"", b"x", b"\xff\xfex\x00\n\x003\x00", b"x\r3\r", b"x,x\n1,2\n", b"a,b\n1,2\n"])
 def test_first_lines_that_are_none(content, tmp_path):
     (tmp_path / "bad.csv").write_bytes(content)
-    with pytest.raises(cf.ConfideError, match="first line|column"):
+    with pytest.raises(cf.ConfideError, match=r"first line|column"):
         cf.release(PLAN.channel, tmp_path / "bad.csv", column="x")
 
 
@@ -179,12 +197,19 @@ def test_parquet_files_of_different_types(tmp_path):
     kinds = [integers, integers.cast("float64"), integers.cast("int8"), integers.cast("string"), integers.cast("float32"),
              pa.array([Decimal(3), Decimal(4), Decimal(5)]), integers.cast("uint64"), integers.cast("int64").dictionary_encode()]  # fmt: skip
     for kind in kinds:
-        for columns in ((kind, doubles), (doubles, kind), (kind, doubles.cast("string")), (doubles.cast("string"), kind)):
+        for columns in (
+            (kind, doubles),
+            (doubles, kind),
+            (kind, doubles.cast("string")),
+            (doubles.cast("string"), kind),
+        ):
             values = [float(cell) for column in columns for cell in column.to_pylist()]
             assert read(parquet(tmp_path, *columns)) == values
     for place in (0, 4):
         part = cf.Rows(place, place + 4)
-        assert total(HALF, parquet(tmp_path, kind, doubles), part) == expected([3, 4, 5, *doubles.to_pylist()][place : place + 4], HALF)
+        assert total(HALF, parquet(tmp_path, kind, doubles), part) == expected(
+            [3, 4, 5, *doubles.to_pylist()][place : place + 4], HALF
+        )
     empty = parquet(tmp_path, pa.nulls(3), doubles)
     assert read(empty) == [None] * 3 + doubles.to_pylist()
     for unfit in (pa.array([[1.0]] * 3), pa.array([0, 1, 2], pa.date32()), pa.array([0, 1, 2], pa.timestamp("s"))):
@@ -210,7 +235,7 @@ def test_folders_named_like_columns_are_no_columns(tmp_path):
 
 #: objects of Python, and the numbers that they are
 OBJECTS = [
-    *TEXTS.items(), (True, 1.0), (np.float32(0.1), float(np.float32(0.1))), (np.int8(7), 7.0), (np.bool_(True), 1.0),  # noqa: FBT003
+    *TEXTS.items(), (True, 1.0), (np.float32(0.1), float(np.float32(0.1))), (np.int8(7), 7.0), (np.bool_(True), 1.0),
     (Decimal("0.1"), 0.1), (Fraction(1, 4), 0.25), (2**63, 2.0**63), (2**64, 2.0**64), (-(2**70), -(2.0**70)), (Decimal("1e45"), 1e45),
     (Decimal("0.1000000000000000055511151231257827"), 0.1), (np.asarray(2.5), 2.5), (np.longdouble("0.1"), 0.1),
     *((cell, None) for cell in (
@@ -282,7 +307,10 @@ def test_whole_numbers_beyond_doubles_round_alike():
     assert numbers(plan, pd.Series([*values[:7], None]), missing=1.0) == plain
 
 
-@pytest.mark.parametrize("kind", ["DOUBLE", "FLOAT", "DECIMAL(18, 3)", "DECIMAL(38, 20)", "HUGEINT", "UBIGINT", "TINYINT", "BOOLEAN", "VARCHAR"])
+@pytest.mark.parametrize(
+    "kind",
+    ["DOUBLE", "FLOAT", "DECIMAL(18, 3)", "DECIMAL(38, 20)", "HUGEINT", "UBIGINT", "TINYINT", "BOOLEAN", "VARCHAR"],
+)
 def test_duckdb_tables_and_views(kind, tmp_path):
     import ibis
 

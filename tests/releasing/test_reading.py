@@ -53,7 +53,15 @@ def frame(ids, dtype=None):
 def test_one_identifier_does_not_move_the_others(tmp_path):
     """Integers become doubles by one missing value, and objects by one text; everybody else stays where they were."""
     plain = [str(i) for i in IDS]
-    for cell, text in ((None, ""), ("p7", "p7"), ("007", "007"), (7.5, ""), (2**70, str(2**70)), (math.nan, ""), (True, "")):
+    for cell, text in (
+        (None, ""),
+        ("p7", "p7"),
+        ("007", "007"),
+        (7.5, ""),
+        (2**70, str(2**70)),
+        (math.nan, ""),
+        (True, ""),
+    ):
         ids = [*IDS[:5], cell, *IDS[6:]]
         expected = chosen([*plain[:5], text, *plain[6:]])
         for dtype in (None, object):
@@ -100,7 +108,9 @@ def test_one_identifier_of_a_database_does_not_move_the_others(postgres):
             rows = ", ".join(f"('{i}', {index})" for index, i in enumerate(IDS))
             connection.execute(f"INSERT INTO identified VALUES {rows}, (NULL, 39)")
             if kind == "double precision":
-                connection.execute("INSERT INTO identified VALUES ('NaN', 40), ('Infinity', 41), (1e300, 42), (0.5, 43)")
+                connection.execute(
+                    "INSERT INTO identified VALUES ('NaN', 40), ('Infinity', 41), (1e300, 42), (0.5, 43)"
+                )
             found = members((postgres, "identified"))
             connection.execute("DROP TABLE identified")
             others = range(39, 44 if kind == "double precision" else 40) if place("") else ()
@@ -189,7 +199,11 @@ def test_a_small_file_of_many_records_is_refused_before_it_is_read(tmp_path):
                    row_group_size=10**8, data_page_size=2**30)  # fmt: skip
     assert path.stat().st_size < 10**6
     done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(BOMB), str(path)], capture_output=True, text=True, check=True, timeout=120
+        [sys.executable, "-c", textwrap.dedent(BOMB), str(path)],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
     )
     message, memory = done.stdout.strip().splitlines()
     assert "there are 100000000 records" in message

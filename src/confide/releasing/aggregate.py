@@ -115,13 +115,13 @@ def _select(source: Source, part: Part | str | None) -> Any:
 
 
 def _md5(identifier: Any) -> Any:
-    """The engine's own md5, which all of them have under that name; a missing identifier is in the empty text's place."""
+    """The engine's own md5, which all have under that name; missing identifiers are where the empty text is."""
     import ibis
 
     kind = identifier.type()
 
     @ibis.udf.scalar.builtin(name="md5", signature=((kind,), "string"))  # type: ignore[untyped-decorator, unused-ignore]
-    def md5(value):  # type: ignore[no-untyped-def]
+    def md5(value: Any) -> Any:
         """Hexadecimal digits of the MD5 of a text or of bytes."""
 
     return md5(identifier.coalesce(ibis.literal(b"" if kind.is_binary() else "", kind)))

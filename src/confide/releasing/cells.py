@@ -146,7 +146,7 @@ def identifier_of(cell: Any) -> str | None:
         return cell.encode("utf-8", "replace").decode()
     if isinstance(cell, bool | np.bool_):
         return None
-    whole = isinstance(cell, float | np.floating) and abs(cell) <= 2.0**53 and cell == math.floor(cell)
+    whole = isinstance(cell, float | np.floating) and abs(float(cell)) <= 2.0**53 and float(cell).is_integer()
     # Python refuses to write whole numbers of thousands of digits
     small = isinstance(cell, int | np.integer) and int(cell).bit_length() <= 4096
     return str(int(cell)) if whole or small else None

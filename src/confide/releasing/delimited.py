@@ -50,9 +50,10 @@ class Delimited:
     def __init__(self, files: list[str], column: str | None, identifier: str | None) -> None:
         import pyarrow as pa
 
-        problem = "the file cannot be read as CSV"
-        self._files = [(file, quietly(lambda file=file: _first_line(file), problem)) for file in files]
-        self._layouts = [(file, layout_of(line, file, column, identifier)) for file, line in self._files]
+        lines = quietly(lambda: [_first_line(file) for file in files], "the file cannot be read as CSV")
+        self._layouts = [
+            (file, layout_of(line, file, column, identifier)) for file, line in zip(files, lines, strict=True)
+        ]
         fields = [("x", pa.large_string()), ("id", pa.large_binary())]
         self._schema = pa.schema(fields[: 1 if identifier is None else 2])
 
@@ -122,7 +123,7 @@ def blocks_of(file: str, layout: Layout) -> Iterator[bytes]:
 
 
 def _only_column(block: bytes) -> list[Any] | None:
-    """The lines themselves, where they are the cells; blanks around a number, its line feed among them, do not matter."""
+    """The lines themselves, where they are the cells: blanks around a number, and a line feed is one, do not matter."""
     import pyarrow as pa
 
     if b'"' in block:

@@ -41,14 +41,14 @@ def files_of(path: str) -> list[str]:
 def open_bytes(path: str) -> Any:
     """A stream of the bytes of a file, decompressed."""
     import pyarrow as pa
-    import pyarrow.fs as fs
+    from pyarrow import fs
 
     compression = _COMPRESSED.get(Path(path).suffix.lower())
     scheme = path.partition("://")[0] if "://" in path else ""
     if scheme in ("http", "https"):
         import urllib.request
 
-        stream: Any = pa.PythonFile(urllib.request.urlopen(path), mode="r")  # noqa: S310
+        stream: Any = pa.PythonFile(urllib.request.urlopen(path), mode="r")
     elif scheme:
         system, name = fs.FileSystem.from_uri(path)
         stream = system.open_input_stream(name, compression=None)

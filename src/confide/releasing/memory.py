@@ -1,4 +1,4 @@
-"""Records in memory: arrays, sequences, and pandas, Polars and Arrow objects, as an Arrow table of the columns asked for.
+"""Records in memory: arrays, sequences, pandas, Polars and Arrow objects, as an Arrow table of the columns asked for.
 
 A typed column keeps its declared type. A column of Python objects has none, and must not get one from what it happens
 to hold: each cell is read by itself (`confide.releasing.cells`).

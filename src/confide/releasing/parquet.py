@@ -7,6 +7,7 @@ doubles of integers, would change how every other record is read.
 from __future__ import annotations
 
 import glob
+from functools import partial
 from itertools import groupby
 from typing import Any
 
@@ -35,13 +36,12 @@ def parquet_tables(connection: Any, files: list[str], column: str | None, identi
         # a text that is no UTF-8 would be an error, which one record causes
         text = any(kind == "VARCHAR" for name, kind in schema if name in chosen.values())
         options = {"utf8_validation": "replace"} if text else {}
-        read = lambda run=run, chosen=chosen, options=options: _table(connection, run, chosen, options)  # noqa: E731
-        tables.append(quietly(read, problem))
+        tables.append(quietly(partial(_table, connection, run, chosen, options), problem))
     return tables
 
 
 def count_of(connection: Any, files: list[str]) -> int:
-    """The number of records, from the files' own words: nothing is read, so that what is too much is refused at once."""
+    """The number of records by the files' own words: nothing is read, so that what is too much is refused at once."""
     query = "SELECT sum(num_rows) FROM parquet_file_metadata(?)"
     names = [glob.escape(file) for file in files]
     found = quietly(lambda: connection.con.execute(query, [names]).fetchall(), "the file cannot be read as Parquet")

@@ -114,7 +114,9 @@ def _of_memory(connection: Any, data: Any, column: str | None, also: str | None)
     arrow = arrow_table(data, column, also)
     connection.con.register("records", arrow)
     # DuckDB looks at types here, so that what it cannot read is refused whatever the records hold
-    records = quietly(lambda: connection.table("records"), "the data cannot be read as numbers: DuckDB lacks their type")
+    records = quietly(
+        lambda: connection.table("records"), "the data cannot be read as numbers: DuckDB lacks their type"
+    )
     return Source(connection, _readable(records, "duckdb", column, also), ordered=True, rows=arrow.num_rows)
 
 
@@ -172,9 +174,7 @@ def _readable(table: Any, engine: str, column: str | None, also: str | None) -> 
     if also is not None:
         found["id"] = identifier(table["id"], engine)
         if found["id"] is None:
-            raise DataError(
-                f"the identifier {also!r} holds {table['id'].type()}; a part needs whole numbers or texts"
-            )
+            raise DataError(f"the identifier {also!r} holds {table['id'].type()}; a part needs whole numbers or texts")
     return table.select(**found)
 
 
