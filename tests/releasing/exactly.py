@@ -71,14 +71,14 @@ def numbers(plan, data, column=None, table=None, part=None, missing=None):
 
 def engine_numbers(plan, values):
     """The whole numbers of each value, as DuckDB computes them: one row per value, one column per coordinate."""
-    from confide.expression.database import staged_sql
     from confide.releasing.aggregate import _records
+    from confide.releasing.engine import rows_of
     from confide.releasing.source import open_source
 
-    with open_source([float(value) for value in values], None, None) as source, staged_sql():
+    with open_source([float(value) for value in values], None, None) as source:
         table = _records(plan, source, None, None)
         columns = [f"q{i}" for i in range(plan.channel.statistic.dimension)]
-        rows = source.connection.to_pyarrow(table.select(*columns)).to_pylist()
+        rows = rows_of(source.connection, table.select(*columns))
     return [[row[column] for column in columns] for row in rows]
 
 

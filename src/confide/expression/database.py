@@ -13,6 +13,7 @@ what is tiny may become 0. A formula that is added here must lie in those interv
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -26,6 +27,7 @@ from confide.expression.tree import COMPARISONS, Tree, integer_exponent, read
 Formula = Callable[[Any], Any]
 Operand = float | Formula
 
+_WRITING = threading.Lock()
 _DIRECT = {"absolute": "abs", "exp": "exp", "log": "ln", "sqrt": "sqrt", "sign": "sign", "negative": "negate"}
 _ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
     "add": lambda a, b: a + b,
@@ -262,14 +264,26 @@ def read_in_database(tree: Tree, table: Any, column: str, engine: str) -> tuple[
     return reader.table, value
 
 
+def staged_sql(connection: Any, query: Any) -> str:
+    """The SQL of a query with its stages apart: Ibis would merge them into one select, and repeat what they share."""
+    # this hook makes tables in memory known to the engine
+    connection._run_pre_execute_hooks(query)
+    with compiling():
+        return str(connection.compile(query))
+
+
 @contextlib.contextmanager
-def staged_sql() -> Iterator[None]:
-    """Keep stages apart in the SQL: Ibis would otherwise merge them into one select, and repeat what they share."""
+def compiling() -> Iterator[None]:
+    """The time in which Ibis writes SQL; it keeps stages apart by an option of the whole process alone.
+
+    So one thread writes at a time, and none leaves the option as another had set it; queries run without the lock.
+    """
     import ibis
 
-    before = ibis.options.sql.fuse_selects
-    ibis.options.sql.fuse_selects = False
-    try:
-        yield
-    finally:
-        ibis.options.sql.fuse_selects = before
+    with _WRITING:
+        before = ibis.options.sql.fuse_selects
+        ibis.options.sql.fuse_selects = False
+        try:
+            yield
+        finally:
+            ibis.options.sql.fuse_selects = before

@@ -1,6 +1,6 @@
 """What leaves the engine: exact whole numbers, and nothing else.
 
-A query's text and its errors may hold values of records, so an engine's own messages are withheld.
+The records come as numbers or missing (`confide.releasing.source`), and an engine's errors as words that tell nothing.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ from typing import Any
 
 from confide.channel import Channel
 from confide.errors import InvalidArgument
-from confide.expression.database import double, staged_sql
+from confide.expression.database import double
 from confide.published.errors import DataError
-from confide.published.part import Part, Rows
+from confide.published.part import Hashed, Part, Rows
+from confide.releasing.engine import batches_of, rows_of
 from confide.releasing.plan import Plan
 from confide.releasing.quantise import quantised
 from confide.releasing.ranks import window_of
@@ -46,6 +47,7 @@ def check_missing(missing: object, bounds: tuple[float, float]) -> float | str |
 def exact_numbers(plan: Plan, source: Source, part: Part | str | None, missing: float | str | None) -> Any:
     """The exact whole numbers that a release (other than `Each`) publishes with noise: sums, or a window of ranks."""
     channel = plan.channel
+    _check_size(channel, source, part, missing)
     table = _records(plan, source, part, missing)
     # one query for everything that must agree: the sums are over as many records as are counted
     found = _counts(table)
@@ -66,19 +68,14 @@ def exact_numbers(plan: Plan, source: Source, part: Part | str | None, missing: 
 
 def record_batches(plan: Plan, source: Source, part: Part | str | None, missing: float | str | None) -> Iterator[Any]:
     """The exact whole number of each record, a batch at a time, for `Each`."""
+    _check_size(plan.channel, source, part, missing)
     table = _records(plan, source, part, missing)
     _check(plan.channel, _only_row(source, table.aggregate(**_counts(table))), missing)
     seen = 0
-    try:
-        with staged_sql():
-            for batch in _stream(source, table.select("q0")):
-                whole = batch.column(0).to_numpy(zero_copy_only=False).clip(plan.grid.low[0], plan.grid.high[0])
-                seen += len(whole)
-                yield whole
-    except DataError:
-        raise
-    except Exception as error:
-        raise _withheld(error) from None
+    for batch in batches_of(source.connection, table.select("q0"), BATCH):
+        whole = batch.column(0).to_numpy(zero_copy_only=False).clip(plan.grid.low[0], plan.grid.high[0])
+        seen += len(whole)
+        yield whole
     if seen != plan.channel.n:
         raise DataError("the number of records changed while they were read; release from a table that stays as it is")
 
@@ -87,24 +84,9 @@ def _counts(table: Any) -> dict[str, Any]:
     return {"n": table.count(), "present": table["present"].sum()}
 
 
-def _stream(source: Source, query: Any) -> Any:
-    """The rows of a query in Arrow batches."""
-    if source.engine != "duckdb":
-        return source.connection.to_pyarrow_batches(query, chunk_size=BATCH)
-    # Ibis's own stream calls a method that DuckDB 2 no longer has; this hook makes tables in memory known to the engine
-    source.connection._run_pre_execute_hooks(query)
-    return source.connection.con.sql(source.connection.compile(query)).to_arrow_reader(BATCH)
-
-
 def _records(plan: Plan, source: Source, part: Part | str | None, missing: float | str | None) -> Any:
     """The table of the records of a part, with their whole numbers q0, q1, … and whether they are `present`."""
     table = _select(source, part)
-    kind = table[source.column].type()
-    if not (kind.is_numeric() or kind.is_boolean()):
-        raise DataError(f"the column {source.column!r} holds {kind}, not numbers; convert it before the release")
-    value = table[source.column]
-    value = (value.cast("int32") if kind.is_boolean() else value).cast("float64")
-    table = table.select(x=value)
     # false for infinities and, as engines sort it above all numbers or compare it with none, for NaN; null for null
     table = table.mutate(present=table["x"].abs() <= double(sys.float_info.max))
     if missing == "public":
@@ -124,28 +106,25 @@ def _select(source: Source, part: Part | str | None) -> Any:
                 "rows of a database table have no positions; use Hashed(column, start, stop) instead of Rows"
             )
         return source.table.limit(part.stop - part.start, offset=part.start)
-    if part.column not in source.table.columns:
-        raise InvalidArgument(
-            "part", part.column, "is not a column of the data", "name the column of public identifiers"
-        )
-    kind = source.table[part.column].type()
-    if not (kind.is_integer() or kind.is_string()):
-        raise DataError(f"the identifier {part.column!r} holds {kind}; a part needs whole numbers or texts")
-    hashed = _md5()(source.table[part.column].cast("string")).substr(0, 8)
+    if "id" not in source.table.columns:
+        raise InvalidArgument("part", part.column, "was not read with the data", "open the source with this column too")
+    hashed = _md5(source.table["id"]).substr(0, 8)
     first, last = part.cuts
     inside = hashed >= f"{first:08x}"
     return source.table.filter(inside & (hashed < f"{last:08x}") if last < 2**32 else inside)
 
 
-def _md5() -> Any:
-    """The engine's own md5, which all of them have under that name."""
+def _md5(identifier: Any) -> Any:
+    """The engine's own md5, which all have under that name; missing identifiers are where the empty text is."""
     import ibis
 
-    @ibis.udf.scalar.builtin(name="md5")  # type: ignore[untyped-decorator, unused-ignore]
-    def md5(text: str) -> str:  # type: ignore[empty-body]
-        """Hexadecimal digits of a text's MD5."""
+    kind = identifier.type()
 
-    return md5
+    @ibis.udf.scalar.builtin(name="md5", signature=((kind,), "string"))  # type: ignore[untyped-decorator, unused-ignore]
+    def md5(value: Any) -> Any:
+        """Hexadecimal digits of the MD5 of a text or of bytes."""
+
+    return md5(identifier.coalesce(ibis.literal(b"" if kind.is_binary() else "", kind)))
 
 
 def _sum(plan: Plan, source: Source, column: Any) -> Any:
@@ -161,7 +140,7 @@ def _window(plan: Plan, source: Source, table: Any, rank: int) -> Any:
     cap = channel.law.window
     first, last = max(rank - cap, 1), min(rank + cap, channel.n)
     query = _ranks(source, table.select("q0"), first, last)
-    values = [int(value) for value in _run(source, query).column(0).to_pylist()]
+    values = [int(row["q0"]) for row in rows_of(source.connection, query)]
     if len(values) != last - first + 1:
         raise DataError("the number of records changed while they were read; release from a table that stays as it is")
     values = [min(max(value, grid.low[0]), grid.high[0]) for value in sorted(values)]
@@ -177,6 +156,15 @@ def _ranks(source: Source, table: Any, first: int, last: int) -> Any:
     # Spark, for one, numbers the rows for an offset without keeping their order
     ranked = table.mutate(rank=ibis.row_number().over(ibis.window(order_by="q0")))
     return ranked.filter(ranked["rank"].between(first - 1, last - 1)).select("q0")
+
+
+def _check_size(channel: Channel, source: Source, part: Part | str | None, missing: object) -> None:
+    """Refuse another n where it is known without reading a record: a small file may hold more than memory does."""
+    if source.rows is None or isinstance(part, Hashed):
+        return
+    count = max(min(part.stop, source.rows) - part.start, 0) if isinstance(part, Rows) else source.rows
+    if missing != "public" or count < channel.n:
+        _check(channel, {"n": count, "present": count}, missing)
 
 
 def _check(channel: Channel, row: dict[str, Any], missing: object) -> None:
@@ -195,20 +183,4 @@ def _check(channel: Channel, row: dict[str, Any], missing: object) -> None:
 
 
 def _only_row(source: Source, query: Any) -> dict[str, Any]:
-    row: dict[str, Any] = _run(source, query).to_pylist()[0]
-    return row
-
-
-def _run(source: Source, query: Any) -> Any:
-    try:
-        with staged_sql():
-            return source.connection.to_pyarrow(query)
-    except Exception as error:
-        raise _withheld(error) from None
-
-
-def _withheld(error: Exception) -> DataError:
-    return DataError(
-        f"the engine could not compute the statistic ({type(error).__name__}); "
-        "its message is withheld, for it may quote records"
-    )
+    return rows_of(source.connection, query)[0]

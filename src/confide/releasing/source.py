@@ -1,39 +1,45 @@
-"""Where records come from: arrays, tables in memory, files and databases, all as one Ibis table.
+"""Where records come from: arrays, tables in memory, files and databases, all as one Ibis table of numbers.
 
-Names of columns and tables reach an engine only through Ibis, which quotes them.
+The table has a column `x` of doubles, missing where a cell is no number, and, for a part by an identifier, a column
+`id`. What the columns of the source are is declared, by types or by the first line of a CSV file; no record decides how
+another one is read. Names of columns and tables reach an engine only through Ibis, which quotes them.
 """
 
 from __future__ import annotations
 
-import glob
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import reduce
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import numpy as np
-
 from confide.errors import InvalidArgument
 from confide.published.errors import DataError
+from confide.releasing.cells import identifier, number
+from confide.releasing.delimited import Delimited
+from confide.releasing.engine import duckdb, quietly
+from confide.releasing.files import REMOTE, files_of, is_parquet
+from confide.releasing.memory import arrow_table, check_identifier, wanted
+from confide.releasing.parquet import count_of, parquet_tables
 
 #: engines whose arithmetic is checked against exact fractions by the tests, by Ibis's names for them
 ENGINES = ("duckdb", "postgres", "pyspark")
-_REMOTE_FILES = ("http", "https", "s3", "gs", "gcs", "abfs")
-_PARQUET, _CSV = (".parquet", ".pq"), (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".csv.zst")
 
 
 @dataclass(frozen=True)
 class Source:
-    """A table of records in an engine, and the column that is released."""
+    """A table of records in an engine: numbers `x`, and identifiers `id` where they were asked for."""
 
     connection: Any
     table: Any
-    column: str
     #: whether rows have positions
-    ordered: bool
+    ordered: bool = False
     #: whether the connection was made for this source, and ends with it
-    owned: bool
+    owned: bool = False
+    #: how many records there are, where that is known without reading them
+    rows: int | None = None
 
     @property
     def engine(self) -> str:
@@ -49,24 +55,25 @@ class Source:
 
 
 def open_source(data: Any, column: str | None, table: str | None, also: str | None = None) -> Source:
-    """The source behind whatever a user gave as data; `also` is another column that is needed."""
+    """The source behind whatever a user gave as data; `also` is the column of an identifier that is needed."""
     import ibis
     from ibis.backends import BaseBackend
 
     if isinstance(data, ibis.expr.types.Column):
-        return _in_engine(_backend(data), data.name("x").as_table(), "x")
+        return _of_database(_backend(data), data.name("x").as_table(), "x", also)
     if isinstance(data, ibis.expr.types.Table):
-        return _in_engine(_backend(data), data, column)
+        return _of_database(_backend(data), data, column, also)
     if isinstance(data, BaseBackend):
-        return _in_engine(data, _table(data, table), column)
-    if isinstance(data, str | Path):
-        text = str(data)
-        scheme = _scheme(text)
-        if scheme and scheme not in (*_REMOTE_FILES, "file"):
-            connection = _connect(text)
-            return _in_engine(connection, _table(connection, table), column, owned=True)
-        return _file(text.removeprefix("file://"), column, remote=scheme in _REMOTE_FILES)
-    return _in_memory(data, column, also)
+        return _of_database(data, _table(data, table), column, also)
+    if not isinstance(data, str | Path):
+        return _owned(duckdb(), lambda connection: _of_memory(connection, data, column, also))
+    text = str(data)
+    scheme = _scheme(text)
+    if not scheme or scheme in (*REMOTE, "file"):
+        return _owned(duckdb(), lambda connection: _of_files(connection, text, column, also))
+    if not isinstance(table, str) or not table:
+        raise _no_table(table)
+    return _owned(_connect(text), lambda connection: _of_database(connection, _table(connection, table), column, also))
 
 
 def identity_of(data: Any, table: str | None) -> str | None:
@@ -93,6 +100,84 @@ def _digest(*parts: object) -> str:
     return hashlib.sha256("\0".join(str(part) for part in parts).encode()).hexdigest()
 
 
+def _owned(connection: Any, opened: Callable[[Any], Source]) -> Source:
+    """A source whose connection ends with it, or at once if the source cannot be opened."""
+    try:
+        source = opened(connection)
+    except BaseException:
+        connection.disconnect()
+        raise
+    return Source(source.connection, source.table, source.ordered, owned=True, rows=source.rows)
+
+
+def _of_memory(connection: Any, data: Any, column: str | None, also: str | None) -> Source:
+    arrow = arrow_table(data, column, also)
+    connection.con.register("records", arrow)
+    # DuckDB looks at types here, so that what it cannot read is refused whatever the records hold
+    records = quietly(
+        lambda: connection.table("records"), "the data cannot be read as numbers: DuckDB lacks their type"
+    )
+    return Source(connection, _readable(records, "duckdb", column, also), ordered=True, rows=arrow.num_rows)
+
+
+def _of_files(connection: Any, path: str, column: str | None, also: str | None) -> Source:
+    parquet = is_parquet(path)
+    files = _remote_files(connection, path) if _scheme(path) in REMOTE else files_of(path.removeprefix("file://"))
+    if parquet:
+        tables = parquet_tables(connection, files, column, also)
+        readable = [_readable(table, "duckdb", column, also) for table in tables]
+        problem = f"the files {path!r} hold identifiers of different kinds"
+        table = quietly(lambda: reduce(lambda first, second: first.union(second), readable), problem)
+        return Source(connection, table, ordered=True, rows=count_of(connection, files))
+    connection.con.register("records", Delimited(files, column, also))
+    records = connection.table("records")
+    # in bytes that were made plain for it, DuckDB's numbers are those of the rule for texts
+    return Source(connection, records.mutate(x=records["x"].try_cast("float64")), ordered=True)
+
+
+def _remote_files(connection: Any, path: str) -> list[str]:
+    """The files behind a URL, which DuckDB reads by an extension; it is asked for by name, as the user asked for it."""
+
+    def found() -> list[str]:
+        connection.con.execute("INSTALL httpfs")
+        connection.con.execute("LOAD httpfs")
+        if "*" not in path:
+            return [path]
+        return [row[0] for row in connection.con.execute("SELECT file FROM glob(?) ORDER BY file", [path]).fetchall()]
+
+    files = quietly(found, "files at a URL cannot be read")
+    if not files:
+        raise DataError("there is no file at the URL")
+    return files
+
+
+def _of_database(connection: Any, table: Any, column: str | None, also: str | None) -> Source:
+    if connection.name not in ENGINES:
+        raise DataError(
+            f"exact whole numbers are not known to come out of {connection.name}; "
+            f"use {', '.join(ENGINES)}, or export the column to a Parquet file"
+        )
+    names = list(table.columns)
+    chosen = {"x": table[wanted(column, names)]}
+    if also is not None:
+        check_identifier(also, names)
+        chosen["id"] = table[also]
+    return Source(connection, _readable(table.select(**chosen), connection.name, column, also))
+
+
+def _readable(table: Any, engine: str, column: str | None, also: str | None) -> Any:
+    """The table of numbers and identifiers from one of the columns as they are, by their declared types."""
+    found = {"x": number(table["x"], engine)}
+    if found["x"] is None:
+        named = "" if column is None else f" {column!r}"
+        raise DataError(f"the column{named} holds {table['x'].type()}, not numbers; convert it before the release")
+    if also is not None:
+        found["id"] = identifier(table["id"], engine)
+        if found["id"] is None:
+            raise DataError(f"the identifier {also!r} holds {table['id'].type()}; a part needs whole numbers or texts")
+    return table.select(**found)
+
+
 def _backend(data: Any) -> Any:
     import ibis
 
@@ -105,104 +190,15 @@ def _backend(data: Any) -> Any:
 def _connect(url: str) -> Any:
     import ibis
 
-    try:
-        return ibis.connect(url)
-    except Exception as error:
-        # the URL may hold a password, and the engine's message may repeat it
-        raise DataError(f"no connection to a {urlsplit(url).scheme} database ({type(error).__name__})") from None
+    # the URL may hold a password, and the engine's message may repeat it
+    return quietly(lambda: ibis.connect(url), f"no connection to a {urlsplit(url).scheme} database")
 
 
 def _table(connection: Any, table: str | None) -> Any:
     if not isinstance(table, str) or not table:
-        raise InvalidArgument("table", table, "is not the name of a table", "name the table of the database to read")
-    try:
-        return connection.table(table)
-    except Exception as error:
-        raise DataError(f"the database has no table {table!r} ({type(error).__name__})") from None
+        raise _no_table(table)
+    return quietly(lambda: connection.table(table), f"the database has no table {table!r}")
 
 
-def _duckdb() -> Any:
-    import ibis
-
-    connection = ibis.duckdb.connect()
-    # a library does not print
-    connection.con.execute("SET enable_progress_bar = false")
-    return connection
-
-
-def _file(path: str, column: str | None, *, remote: bool) -> Source:
-    lower = path.lower()
-    if not lower.endswith((*_PARQUET, *_CSV)):
-        raise InvalidArgument(
-            "data", path, "is neither a CSV nor a Parquet file", "give a path that ends in .csv or .parquet"
-        )
-    # a name with brackets may be a file of that very name
-    if not remote and not Path(path).exists() and not glob.glob(path, recursive=True):  # noqa: PTH207
-        raise DataError(f"there is no file {path!r}")
-    connection = _duckdb()
-    try:
-        read = connection.read_parquet if lower.endswith(_PARQUET) else connection.read_csv
-        table = read(glob.escape(path) if not remote and Path(path).exists() else path)
-    except Exception as error:
-        raise DataError(f"the file {path!r} cannot be read ({type(error).__name__})") from None
-    return _in_engine(connection, table, column, ordered=True, owned=True)
-
-
-def _in_memory(data: Any, column: str | None, also: str | None) -> Source:
-    import pyarrow as pa
-
-    try:
-        arrow = _as_arrow(data, pa, [name for name in (column, also) if name is not None])
-    except (pa.ArrowException, TypeError, ValueError, AttributeError, OverflowError):
-        raise DataError("the data cannot be read as numbers: give an array, a table or a path") from None
-    if isinstance(arrow, pa.Array | pa.ChunkedArray):
-        # nothing but missing values has no type of its own
-        arrow = arrow.cast(pa.float64()) if pa.types.is_null(arrow.type) else arrow
-        arrow, column = pa.table({"x": arrow}), "x"
-    connection = _duckdb()
-    connection.con.register("records", arrow)
-    return _in_engine(connection, connection.table("records"), column, ordered=True, owned=True)
-
-
-def _as_arrow(data: Any, pa: Any, wanted: list[str]) -> Any:
-    """An Arrow array or table from arrays, sequences, and pandas, Polars or Arrow objects."""
-    if isinstance(data, pa.Table | pa.Array | pa.ChunkedArray):
-        return data
-    if isinstance(data, pa.RecordBatch):
-        return pa.Table.from_batches([data])
-    module = type(data).__module__.split(".")[0]
-    if module == "polars":
-        return (data.collect() if hasattr(data, "collect") else data).to_arrow()
-    if module == "pandas":
-        if data.ndim == 2 and wanted and all(name in data.columns for name in wanted):
-            data = data[wanted]  # the other columns may hold anything
-        return pa.Table.from_pandas(data, preserve_index=False) if data.ndim == 2 else pa.Array.from_pandas(data)
-    if isinstance(data, dict):
-        return pa.table(data)
-    if isinstance(data, list | tuple):
-        return pa.array(data)
-    array = np.ma.asarray(data) if isinstance(data, np.ma.MaskedArray) else np.asarray(data)
-    if array.ndim != 1:
-        raise ValueError("not one-dimensional")
-    if array.dtype in (np.float16, np.longdouble):
-        array = array.astype(np.float64)
-    mask = np.ma.getmaskarray(array) if isinstance(array, np.ma.MaskedArray) else None
-    return pa.array(np.asarray(array), mask=mask)
-
-
-def _in_engine(
-    connection: Any, table: Any, column: str | None, *, ordered: bool = False, owned: bool = False
-) -> Source:
-    if connection.name not in ENGINES:
-        raise DataError(
-            f"exact whole numbers are not known to come out of {connection.name}; "
-            f"use {', '.join(ENGINES)}, or export the column to a Parquet file"
-        )
-    columns = list(table.columns)
-    name = columns[0] if column is None and len(columns) == 1 else column
-    if name is not None and name in columns:
-        return Source(connection, table, name, ordered, owned)
-    if owned:
-        connection.disconnect()
-    problem = "must name one of several columns" if column is None else "is not a column of the data"
-    raise InvalidArgument("column", column, problem, "name the column to release")
+def _no_table(table: object) -> InvalidArgument:
+    return InvalidArgument("table", table, "is not the name of a table", "name the table of the database to read")

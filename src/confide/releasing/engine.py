@@ -1,0 +1,78 @@
+"""The engine at work: a DuckDB of our own, queries that keep their stages apart, and errors that tell nothing.
+
+An engine's messages may quote records, and Python keeps the exception that was being handled in the `__context__` of
+the next one. So what may fail runs inside `quietly`, and the refusal is raised where no exception is being handled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+from confide.expression.database import compiling, staged_sql
+from confide.published.errors import DataError
+from confide.releasing.workspace import workspace
+
+Result = TypeVar("Result")
+
+#: nothing is installed or loaded by itself, what does not fit in memory is written to the private folder of this
+#: process alone, positions in a file stay positions, and a library does not print
+_SETTINGS = {
+    "enable_progress_bar": "false",
+    "preserve_insertion_order": "true",
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "allow_community_extensions": "false",
+}
+
+
+def duckdb() -> Any:
+    """A connection to a DuckDB in memory."""
+    import ibis
+
+    connection = ibis.duckdb.connect()
+    for name, value in _SETTINGS.items():
+        connection.con.execute(f"SET {name} = {value}")
+    connection.con.execute("SET temp_directory = ?", [str(workspace() / "spill")])
+    return connection
+
+
+def quietly(action: Callable[[], Result], problem: str) -> Result:
+    """What `action` returns; if it fails, a `DataError` that names the kind of failure and holds nothing else of it."""
+    try:
+        return action()
+    except DataError as error:
+        refusal = DataError(str(error))
+    except Exception as error:
+        refusal = DataError(f"{problem} ({type(error).__name__})")
+    raise refusal
+
+
+_WITHHELD = "the engine could not compute the statistic; its message is withheld, for it may quote records"
+
+
+def rows_of(connection: Any, query: Any) -> list[dict[str, Any]]:
+    """The rows of a query that returns few."""
+    return quietly(lambda: _rows(connection, query), _WITHHELD)
+
+
+def _rows(connection: Any, query: Any) -> list[dict[str, Any]]:
+    if connection.name == "postgres":
+        with connection._safe_raw_sql(staged_sql(connection, query)) as cursor:
+            names = [column.name for column in cursor.description]
+            return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+    return [row for batch in _stream(connection, query, 2**16) for row in batch.to_pylist()]
+
+
+def batches_of(connection: Any, query: Any, size: int) -> Iterator[Any]:
+    """The rows of a query, an Arrow batch at a time."""
+    batches = iter(quietly(lambda: _stream(connection, query, size), _WITHHELD))
+    while (batch := quietly(lambda: next(batches, None), _WITHHELD)) is not None:
+        yield batch
+
+
+def _stream(connection: Any, query: Any, size: int) -> Any:
+    if connection.name == "duckdb":
+        return connection.con.sql(staged_sql(connection, query)).to_arrow_reader(size)
+    with compiling():
+        return connection.to_pyarrow_batches(query, chunk_size=size)

@@ -1,0 +1,121 @@
+"""Neighbours through files of text: a line is a record, whatever it holds, and moves its own share alone."""
+
+import gzip
+from fractions import Fraction
+
+import pytest
+
+import confide as cf
+from confide.published import DataError
+from confide.releasing.plan import plan_of
+from tests.releasing.exactly import numbers
+from tests.releasing.neighbours import HALF, PLAN, RECORDS, TEXTS, check, expected, read, texts, total
+
+#: what only files of text can hold: their own marks, and bytes that are no text
+MARKS = [
+    '"3',
+    '3"',
+    '"',
+    '"""',
+    '"3"4"',
+    '"3,4',
+    "3\r",
+    "3\x004",
+    "\x00",
+    "\r",
+    "3,4,5,6",
+    ",",
+    ",,,,",
+    "\ufeff3",
+    '""3',
+]
+BYTES = [b"\xff\xfe3", b"\xc3", b"3\x80", b"9" * 2**21, b'"' + b"9" * 2**21]
+
+
+def encoded(cell):
+    return cell if isinstance(cell, bytes) else cell.encode()
+
+
+def one_column(end=b"\n"):
+    return lambda records: b"x" + end + b"".join(encoded(cell) + end for cell in texts(records))
+
+
+def several_columns(separator=b",", last=b"\n"):
+    def write(records):
+        lines = [separator.join((b"%d" % i, encoded(cell), b"note")) for i, cell in enumerate(texts(records))]
+        return separator.join((b"id", b"x", b"note")) + b"\n" + b"\n".join(lines) + last
+
+    return write
+
+
+def quoted(records):
+    lines = [
+        b'"%d","' % i + encoded(cell).replace(b'"', b'""') + b'","a ""b"", c"' for i, cell in enumerate(texts(records))
+    ]
+    return b'"id","x","note"\n' + b"\n".join(lines) + b"\n"
+
+
+FILES = {
+    "one.csv": one_column(), "crlf.csv": one_column(b"\r\n"), "one.txt": one_column(), "several.csv": several_columns(),
+    "open.csv": several_columns(last=b""), "semicolon.csv": several_columns(b";"), "bars.txt": several_columns(b"|"),
+    "several.tsv": several_columns(b"\t"), "several.csv.gz": several_columns(), "one.tsv.gz": one_column(),
+}  # fmt: skip
+
+
+def written(path, content):
+    path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
+    return path, "x", None
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_files_of_text(name, tmp_path):
+    separator = {"semicolon.csv": ";", "bars.txt": "|"}.get(name, "\t" if ".tsv" in name else ",")
+    cells = [(text, number) for text, number in TEXTS.items() if separator not in text]
+    # a separator in the cell makes another number of fields, and quotation marks that are not closed no fields at all
+    cells += [(mark, 3.0 if mark == "3\r" else None) for mark in [*MARKS, *BYTES, f"3{separator}4"]]
+    check(lambda records: written(tmp_path / name, FILES[name](records)), cells)
+
+
+def test_quotation_marks(tmp_path):
+    cells = [*TEXTS.items(), *((mark, 3.0 if mark == "3\r" else None) for mark in MARKS)]
+    check(lambda records: written(tmp_path / "quoted.csv", quoted(records)), cells)
+
+
+def test_files_that_go_through_many_blocks(tmp_path, monkeypatch):
+    """A block may end anywhere: within a line, a quotation, or a pair of carriage return and line feed."""
+    from confide.releasing import delimited
+
+    contents = [one_column(b"\r\n")(RECORDS), several_columns(last=b"")(RECORDS), quoted(RECORDS)]
+    for block in (1, 2, 3, 5, 7, 16):
+        monkeypatch.setattr(delimited, "BLOCK", block)
+        for content in contents:
+            assert read(written(tmp_path / "blocks.csv", content)) == RECORDS
+        assert total(HALF, written(tmp_path / "blocks.csv", content), cf.Rows(2, 6)) == expected(RECORDS[2:6], HALF)
+    monkeypatch.setattr(delimited, "LONGEST_LINE", 410)
+    long = [*RECORDS[:3], "9" * 3000, *RECORDS[4:]]
+    for content in (one_column()(long), several_columns()(long)):
+        assert read(written(tmp_path / "long.csv", content)) == [*RECORDS[:3], None, *RECORDS[4:]]
+
+
+@pytest.mark.parametrize("content", [b"", b"x", b"\xff\xfex\x00\n\x003\x00", b"x\r3\r", b"x,x\n1,2\n", b"a,b\n1,2\n"])
+def test_first_lines_that_are_none(content, tmp_path):
+    (tmp_path / "bad.csv").write_bytes(content)
+    with pytest.raises(cf.ConfideError, match=r"first line|column"):
+        cf.release(PLAN.channel, tmp_path / "bad.csv", column="x")
+
+
+def test_a_last_line_that_does_not_end_might_hide_an_empty_record(tmp_path):
+    for records in (RECORDS, [*RECORDS[:-1], ""]):
+        content = one_column()(records)[:-1]
+        with pytest.raises(DataError):
+            total(PLAN, written(tmp_path / "open.csv", content))
+
+
+def test_types_are_not_found_by_sampling(tmp_path):
+    """Sampled rows made integers of the file, or doubles by the first record, and 15,000 others were rounded or not."""
+    plan = plan_of(cf.Channel(cf.Mean("x", (0, 10)), cf.Laplace(cf.PureDP(1.0)), 40_000))
+    found = set()
+    for first in ("3", "3.25", "n/a"):
+        (tmp_path / "people.csv").write_text("x\n" + f"{first}\n" + "3\n" * 25_000 + "3.5\n" * 15_000)
+        found |= {numbers(plan, tmp_path / "people.csv", "x", part=cf.Rows(1, 40_001))[0]}
+    assert found == {25_000 * plan.grid.nearest(Fraction(3)) + 15_000 * plan.grid.nearest(Fraction(7, 2))}
