@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from confide.channel import Channel
+from confide.releasing.auditing.shapes import Shape
 from confide.releasing.auditing.switches import switch_points, values_at
 from confide.releasing.quantise import Grid
 
@@ -84,7 +85,7 @@ def _single(x: float) -> Cell:
 
 
 def _decimal(x: float) -> Cell:
-    value = round(Decimal(min(max(x, -1e28), 1e28)), 9)
+    value = round(Decimal(min(max(x, -1e18), 1e18)), 9)
     # an engine may round a decimal of more digits than a double holds to either side
     return Cell(value, float(value) if abs(value) < 2**20 else None)
 
@@ -106,15 +107,17 @@ FITS: dict[str, Callable[[float], Cell]] = {
 _FLOATS = ("float64", "float32")
 
 
-def strange(kind: str, generator: np.random.Generator) -> list[Cell]:
+def strange(shape: Shape, generator: np.random.Generator) -> list[Cell]:
     """Cells of a type that hold no plain number: missing ones, and whatever else the type can hold."""
-    found = [Cell(None, math.nan)]
+    kind, found = shape.kind, [Cell(None, math.nan)]
     if kind in (*_FLOATS, "inferred", "objects"):
         found += [Cell(value, math.nan) for value in (math.nan, math.inf, -math.inf)]
     if kind == "text":
         found = [Cell("", math.nan), *(Cell(text, None) for text in TEXTS[1:])]
     if kind == "objects":
         found += [Cell(value, None) for value in OBJECTS]
+    if shape == Shape("postgres", "decimal"):
+        found += [Cell(Decimal(text), None) for text in ("NaN", "Infinity", "-Infinity", "1e400", "1e-400", "-1e308")]
     return [found[index] for index in generator.permutation(len(found))]
 
 
