@@ -9,7 +9,6 @@ import hashlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import count
 
 import numpy as np
 
@@ -46,7 +45,8 @@ class Family:
         """Whether the row that differs is in the part, by the definition of parts."""
         if isinstance(self.part, Hashed):
             assert self.ids is not None
-            return _hashed_inside(self.part, self.ids[self.row])
+            first, last = self.part.cuts
+            return first <= _place(self.ids[self.row]) < last
         return self.part is None or self.part.start <= self.row < self.part.stop
 
     def values(self, cell: Cell) -> list[object]:
@@ -66,9 +66,9 @@ class Family:
         return min(max(number, low), high).hex()
 
 
-def _hashed_inside(part: Hashed, identifier: int) -> bool:
-    first, last = part.cuts
-    return first <= int(hashlib.md5(str(identifier).encode()).hexdigest()[:8], 16) < last  # noqa: S324
+def _place(identifier: int) -> int:
+    """Where an identifier lies among 2³² places: the first digits of its MD5."""
+    return int(hashlib.md5(str(identifier).encode(), usedforsecurity=False).hexdigest()[:8], 16)
 
 
 def draw_family(plan: Plan, shape: Shape, size: int, generator: np.random.Generator) -> Family:
@@ -106,8 +106,9 @@ def draw_long(plan: Plan, shape: Shape, size: int, generator: np.random.Generato
     last = fitted(shape.kind, (low + (high - low) * generator.random(16)).tolist())
     records = [first, *([Cell(str(int(filler.means or 0)), filler.means)] * LONG)]
     records += [last[index] for index in generator.integers(len(last), size=plan.channel.n)]
-    texts = [Cell(text, None) for text in (f"{whole + 0.25:g}", "n/a", "true", "2020-01-01", '"3', "9" * 30)]
-    cells = (first, *(texts[index] for index in generator.permutation(len(texts))[: max(size - 1, 2)]))
+    texts = ["n/a", "true", "2020-01-01", '"3', "9" * 30, ""]
+    chosen = [texts[index] for index in generator.permutation(len(texts))[: max(size - 2, 1)]]
+    cells = (first, *(Cell(text, None) for text in (f"{whole + 0.25:g}", *chosen)))
     part = Rows(len(records) - plan.channel.n, len(records))
     return Family(plan, shape, tuple(records), 0, cells, part, (low + high) / 2, None)
 
@@ -129,17 +130,11 @@ def _part(
     way = ways[int(generator.integers(len(ways)))]
     offset = int(generator.integers(1000))
     if way == "hashed":
-        start = float(generator.choice([0.0, 0.25, 0.5]))
-        part = Hashed("id", start, start + 0.5)
-        ids: list[int] = []
-        inside = 0
-        for identifier in count(offset):
-            member = _hashed_inside(part, identifier)
-            if inside == n and member:
-                break
-            ids.append(identifier)
-            inside += member
-        return part, tuple(ids), len(ids)
+        ids = tuple(range(offset, offset + n + 3))
+        places = sorted(map(_place, ids))
+        # from the place of one record to that of another: who lies on the boundary is in one part and not in the next
+        first = int(generator.integers(3))
+        return Hashed("id", places[first] / 2**32, places[first + n] / 2**32), ids, len(ids)
     before, after = (int(generator.integers(3)) for _ in range(2)) if way == "rows" else (0, 0)
     total = before + n + after
     numbered = shape.identified and generator.random() < 0.5
@@ -164,8 +159,8 @@ def _chosen(
     ends: Sequence[Cell], odd: Sequence[Cell], present: Sequence[Cell], size: int, generator: np.random.Generator
 ) -> tuple[Cell, ...]:
     """Extremes first, as only they move a number as far as is allowed; of the rest as many of either sort."""
-    cells = list(ends[: max(size - 2, 2)])
-    cells += odd[: max((size - len(cells)) // 2, 1)]
+    cells = list(ends[: max(size // 2, 2)])
+    cells += odd[: max(size - len(cells) - 1, 1)] if len(odd) > len(ends) else odd[: max((size - len(cells)) // 2, 1)]
     others = [present[index] for index in generator.permutation(len(present))]
     unique = {(type(cell.value), repr(cell.value)): cell for cell in [*cells, *others]}
     return tuple(unique.values())[: max(size, 2)]

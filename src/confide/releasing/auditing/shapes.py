@@ -11,6 +11,8 @@ from confide.errors import InvalidArgument
 from confide.published.errors import DataError
 
 TEXT_FILES = ("csv", "tsv", "csv.gz")
+#: types whose cells may hold what is no number
+STRANGE = ("text", "inferred", "objects")
 _TYPES = ("float64", "float32", "int64", "int32", "uint64", "bool", "decimal", "text")
 #: which types of columns are tried through which reader; a type that is `inferred` follows from the records themselves
 KINDS: dict[str, tuple[str, ...]] = {
@@ -122,11 +124,14 @@ def _header(path: str, delimiter: str) -> list[str]:
 
 
 def _of_database(url: str, column: str | None, table: str | None) -> Shape:
-    from confide.releasing.source import open_source
+    from confide.releasing.source import _connect, _table
 
-    with open_source(url, column, table) as source:
-        kind = source.table[source.column].type().to_pyarrow()
-        engine = source.engine
+    connection = _connect(url)
+    try:
+        schema = _table(connection, table).schema()
+        kind, engine = schema[_one(column, list(schema.names))].to_pyarrow(), connection.name
+    finally:
+        connection.disconnect()
     reader = {"duckdb": "duckdb table", "postgres": "postgres"}.get(engine)
     if reader is None:
         raise DataError(f"tables cannot be made in {engine} for an audit; audit the shape of a file instead")

@@ -36,12 +36,16 @@ class Workshop:
     folder: Path
     server: Any = None
 
-    def make(self, shape: Shape, cells: Sequence[Any], ids: Sequence[int] | None, name: str) -> Made:
-        """A table of these cells, with identifiers if there are any."""
+    def make(self, shape: Shape, columns: Sequence[Sequence[Any]], ids: Sequence[int] | None) -> list[Made]:
+        """A table of each column of cells, with identifiers if there are any; what was made before is removed."""
+        for path in self.folder.iterdir():
+            path.unlink()
+        if shape.reader.startswith("duckdb"):
+            return self._duckdb(shape, columns, ids)
         maker: Callable[[Shape, Sequence[Any], Sequence[int] | None, str], Made] = getattr(
             self, "_" + shape.reader.replace(".", "_").replace(" ", "_")
         )
-        return maker(shape, cells, ids, name)
+        return [maker(shape, cells, ids, f"people{index}") for index, cells in enumerate(columns)]
 
     def _csv(self, shape: Shape, cells: Sequence[Any], ids: Sequence[int] | None, name: str) -> Made:
         """Cells are written as they are: a quote or a delimiter in one is what somebody's export left there."""
@@ -110,18 +114,21 @@ class Workshop:
         values = np.asarray([0 if cell is None else cell for cell in cells], dtype=shape.kind)
         return Made(np.ma.masked_array(values, mask=gone) if any(gone) else values, None)
 
-    def _duckdb_table(self, shape: Shape, cells: Sequence[Any], ids: Sequence[int] | None, name: str) -> Made:
+    def _duckdb(self, shape: Shape, columns: Sequence[Sequence[Any]], ids: Sequence[int] | None) -> list[Made]:
+        """All tables in one database, and a view of each."""
         import duckdb
 
-        path = self.folder / f"{name}.duckdb"
+        path = self.folder / "people.duckdb"
         with duckdb.connect(str(path)) as database:
-            database.execute(f"CREATE TABLE people ({ID} BIGINT, {COLUMN} {_SQL[shape.kind]})")
-            numbered = range(len(cells)) if ids is None else ids
-            database.executemany("INSERT INTO people VALUES (?, ?)", list(zip(numbered, cells, strict=True)))
-            database.execute(f"CREATE VIEW everybody AS SELECT {ID}, {COLUMN} FROM people")
-        return Made(f"duckdb://{path}", COLUMN, "everybody" if shape.reader.endswith("view") else "people")
-
-    _duckdb_view = _duckdb_table
+            for index, cells in enumerate(columns):
+                numbered = range(len(cells)) if ids is None else ids
+                rows = list(zip(numbered, cells, strict=True))
+                database.execute(f"CREATE TABLE table{index} ({ID} BIGINT, {COLUMN} {_SQL[shape.kind]})")
+                database.execute(
+                    f"INSERT INTO table{index} VALUES {', '.join(['(?, ?)'] * len(rows))}", [x for row in rows for x in row]
+                )
+                database.execute(f"CREATE VIEW view{index} AS SELECT {ID}, {COLUMN} FROM table{index}")
+        return [Made(f"duckdb://{path}", COLUMN, f"{shape.reader.split()[1]}{index}") for index in range(len(columns))]
 
     def _postgres(self, shape: Shape, cells: Sequence[Any], ids: Sequence[int] | None, name: str) -> Made:
         """A temporary table, which only this connection sees and which ends with it."""

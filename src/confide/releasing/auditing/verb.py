@@ -6,6 +6,7 @@ import math
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -19,14 +20,16 @@ from confide.releasing.auditing.compare import failures_of
 from confide.releasing.auditing.families import Family, draw_family, draw_long
 from confide.releasing.auditing.outcomes import outcome_of
 from confide.releasing.auditing.result import Audit, Failure
-from confide.releasing.auditing.shapes import TEXT_FILES, Shape, every_shape, shape_of
+from confide.releasing.auditing.shapes import STRANGE, TEXT_FILES, Shape, every_shape, shape_of
 from confide.releasing.auditing.tables import Workshop
 from confide.releasing.plan import Plan, plan_of
 
 #: numbers of records that are tried; where the channel has more, what it does to each of them is the same
 _SIZES = (1, 2, 3, 12)
-#: tables of a family at least and at most, and failures that are kept of one kind
-_FEWEST, _MOST, _KEPT = 7, 40, 3
+#: tables of a family, at least and at most
+_FEWEST, _MOST = 6, 40
+#: turns of a shape whose cells may hold anything, for each turn of another
+_TURNS = 3
 
 
 def audit(
@@ -75,39 +78,36 @@ def audit(
 
 
 def _audit(channel: Channel, plans: list[Plan], shapes: list[Shape], pairs: int, seed: int, workshop: Workshop) -> Audit:
-    each = math.isqrt(2 * pairs // len(shapes)) + 1
-    size = min(max(each, _FEWEST), _MOST)
+    turns = [(shape, turn) for shape in shapes for turn in range(_TURNS if shape.kind in STRANGE else 1)]
+    size = min(max(math.isqrt(2 * pairs // len(turns)) + 1, _FEWEST), _MOST)
     tried, refused, tables = Counter[str](), Counter[str](), 0
     found: list[Failure] = []
-    families = _families(plans, shapes, size, pairs, np.random.default_rng(seed))
+    families = _families(plans, turns, size, pairs, np.random.default_rng(seed))
     for family in progress(families, "neighbours", total=math.ceil(pairs / math.comb(size, 2))):
-        made = [
-            workshop.make(family.shape, family.values(cell), family.ids, f"t{tables + index}")
-            for index, cell in enumerate(family.cells)
-        ]
-        outcomes = [outcome_of(family.plan, each_made, family.part, family.missing) for each_made in made]
+        made = workshop.make(family.shape, [family.values(cell) for cell in family.cells], family.ids)
+        outcomes = [outcome_of(family.plan, one, family.part, family.missing) for one in made]
         tables += len(made)
         tried[str(family.shape)] += math.comb(len(made), 2)
         refused[str(family.shape)] += math.comb(sum(outcome.numbers is None for outcome in outcomes), 2)
         found += failures_of(family, outcomes)
-        _tidy(workshop.folder)
     sizes = tuple(plan.channel.n for plan in plans)
     return Audit(channel, dict(tried), dict(+refused), tables, sizes, seed, tuple(_kept(found)))
 
 
 def _families(
-    plans: list[Plan], shapes: list[Shape], size: int, pairs: int, generator: np.random.Generator
+    plans: list[Plan], turns: list[tuple[Shape, int]], size: int, pairs: int, generator: np.random.Generator
 ) -> Iterator[Family]:
-    """Each shape in turn until there are enough pairs; now and then a long file, where the shape is one of text."""
-    made = turn = 0
-    while made < pairs:
-        shape = shapes[turn % len(shapes)]
+    """One family after another until there are enough pairs; one turn of a text file is a long one."""
+    made = 0
+    shuffled = [turns[index] for index in generator.permutation(len(turns))]
+    for shape, turn in cycle(shuffled):
         plan = plans[int(generator.integers(len(plans)))]
-        long = shape.reader in TEXT_FILES and (turn // len(shapes)) % 4 == 1
+        long = shape.reader in TEXT_FILES and turn == 1
         family = (draw_long if long else draw_family)(plan, shape, size, generator)
         made += math.comb(len(family.cells), 2)
-        turn += 1
         yield family
+        if made >= pairs:
+            return
 
 
 def _plans(channel: Channel) -> list[Plan]:
@@ -129,16 +129,10 @@ def _server(like: Any) -> Any:
     return _connect(str(like))
 
 
-def _tidy(folder: Path) -> None:
-    for path in folder.iterdir():
-        path.unlink()
-
-
-def _kept(found: list[Failure]) -> Iterator[Failure]:
-    """A few failures of each kind: one fault shows in thousands of pairs."""
-    seen = Counter[tuple[str, str]]()
-    for failure in found:
-        kind = (failure.reader, failure.problem.translate({ord(digit): None for digit in "0123456789"}))
-        seen[kind] += 1
-        if seen[kind] <= _KEPT:
-            yield failure
+def _kept(found: list[Failure]) -> list[Failure]:
+    """One failure of each kind, that with the fewest records: one fault shows in thousands of pairs."""
+    kinds: dict[tuple[str, str], Failure] = {}
+    for failure in sorted(found, key=lambda failure: len(failure.family.records)):
+        words = failure.problem.translate({ord(digit): None for digit in "0123456789.e+-"})
+        kinds.setdefault((failure.reader, words), failure)
+    return list(kinds.values())
