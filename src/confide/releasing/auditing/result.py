@@ -26,6 +26,11 @@ class Failure:
         """The reader that the tables went through, with the type of the column."""
         return str(self.family.shape)
 
+    @property
+    def kind(self) -> str:
+        """The problem without its numbers."""
+        return "".join(character for character in self.problem if not character.isdigit())
+
     def __str__(self) -> str:
         family = self.family
         told = [f"{name}={value!r}" for name, value in (("part", family.part), ("missing", family.missing)) if value is not None]
