@@ -43,12 +43,13 @@ from confide.statistic import Each, Maximum, Mean, Median, Minimum, Quantile, St
 
 if typing.TYPE_CHECKING:
     from confide.published import BudgetError, DataError, FileError, Hashed, LedgerError, Release, Rows
-    from confide.releasing import Ledger, release
+    from confide.releasing import Audit, Ledger, audit, release
     from confide.reporting import report
 
 __all__ = [
     "AccuracyError",
     "ApproxDP",
+    "Audit",
     "BudgetError",
     "Calibration",
     "Channel",
@@ -99,6 +100,7 @@ __all__ = [
     "Unlimited",
     "Walk",
     "ZCDP",
+    "audit",
     "compare",
     "compose",
     "datasets",
@@ -121,7 +123,7 @@ _LAZY = (
     dict.fromkeys(
         ("BudgetError", "DataError", "FileError", "Hashed", "LedgerError", "Release", "Rows"), "confide.published"
     )
-    | dict.fromkeys(("Ledger", "release"), "confide.releasing")
+    | dict.fromkeys(("Audit", "Ledger", "audit", "release"), "confide.releasing")
     | {"report": "confide.reporting"}
 )
 

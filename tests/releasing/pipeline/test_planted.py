@@ -24,13 +24,13 @@ CSV, GLOB, ARROW, NUMPY = (
 #: the bug, where it is looked for, and words of what is found
 BUGS = [
     (planted.sniffed_types, MEAN, CSV, "outside of the part"),
-    (planted.typed_by_the_first_file, MEAN, GLOB, "outside of the part"),
+    (planted.typed_by_the_first_file, MEAN, GLOB, "outside of the part|the numbers moved by"),
     (planted.dropped_rows, MEAN, CSV, "one neighbour was refused"),
     (planted.inward_rounding, MEAN, NUMPY, "the numbers moved by"),
     (planted.off_by_one_clamp, MEAN, NUMPY, "the numbers moved by"),
     (planted.counted_twice, MEAN, NUMPY, "the numbers moved by"),
     (planted.narrow_sum, cf.Channel(cf.Mean("x", (0, 1e6)), cf.Laplace(cf.PureDP(40.0)), n=12), NUMPY, "was refused"),
-    (planted.wrapped_sum, MEAN, NUMPY, "two cells that mean the same|the numbers moved by"),
+    (planted.wrapped_sum, MEAN, NUMPY, "the numbers moved by"),
     (planted.rows_off_by_one, MEAN, NUMPY, "outside of the part"),
     (planted.boundary_in_both_parts, MEAN, ARROW, "nothing could be released|outside of the part"),
     (planted.switch_decided_by_a_float, TRAP, NUMPY, "the numbers moved by"),
@@ -58,7 +58,7 @@ def steps(channel, shape, pairs, folder):
 @pytest.mark.parametrize(("bug", "channel", "shape", "words"), BUGS, ids=NAMES)
 def test_a_planted_bug_is_found(bug, channel, shape, words, monkeypatch, tmp_path):
     bug(monkeypatch)
-    failures = (failure for step in steps(channel, shape, 1000, tmp_path) for failure in step.failures)
+    failures = (failure for step in steps(channel, shape, 600, tmp_path) for failure in step.failures)
     assert any(re.search(words, failure.problem) for failure in failures)
 
 
@@ -68,5 +68,5 @@ def test_a_planted_bug_is_found(bug, channel, shape, words, monkeypatch, tmp_pat
     ids=lambda value: str(value) if isinstance(value, Shape) else repr(value.statistic),
 )
 def test_nothing_is_found_where_nothing_is_planted(channel, shape, tmp_path):
-    for step in steps(channel, shape, 60, tmp_path):
+    for step in steps(channel, shape, 30, tmp_path):
         assert not step.failures, step.failures[0]

@@ -79,9 +79,9 @@ def draw_family(plan: Plan, shape: Shape, size: int, generator: np.random.Genera
     plain = fitted(shape.kind, candidates)
     present = [cell for cell in plain if cell.means is None or math.isfinite(cell.means)]
     odd = strange(shape, generator) if isinstance(missing, float) else []
-    ends = fitted(shape.kind, [*extremes(channel, candidates), *channel.statistic.bounds])
+    ends = fitted(shape.kind, _ends(channel, candidates, generator))
     part, ids, total = _part(shape, channel.n, generator)
-    records = [present[index] for index in generator.integers(len(present), size=total)]
+    records = _records(fitted(shape.kind, _round_numbers(channel)), present, total, generator)
     if odd:
         for row in np.flatnonzero(generator.random(total) < 0.1):
             records[row] = next(cell for cell in odd if cell.means is not None)
@@ -111,6 +111,29 @@ def draw_long(plan: Plan, shape: Shape, size: int, generator: np.random.Generato
     cells = (first, *(Cell(text, None) for text in (f"{whole + 0.25:g}", *chosen)))
     part = Rows(len(records) - plan.channel.n, len(records))
     return Family(plan, shape, tuple(records), 0, cells, part, (low + high) / 2, None)
+
+
+def _ends(channel: Channel, candidates: list[float], generator: np.random.Generator) -> list[float]:
+    """Where s is extreme, and the bounds or something beyond them."""
+    low, high = channel.statistic.bounds
+    beyond = [
+        float(generator.choice([low, math.nextafter(low, -math.inf), low - 1, -1e308])),
+        float(generator.choice([high, math.nextafter(high, math.inf), high + 1, 1e308])),
+    ]
+    return [*extremes(channel, candidates), *beyond]
+
+
+def _round_numbers(channel: Channel) -> list[float]:
+    """The bounds and what lies evenly between them: ties among the records, and sums in the middle of a lattice step."""
+    low, high = channel.statistic.bounds
+    even = [low + (high - low) * k / 4 for k in range(5)]
+    return [*even, *(float(whole) for whole in map(round, even) if low <= whole <= high)]
+
+
+def _records(even: list[Cell], present: list[Cell], total: int, generator: np.random.Generator) -> list[Cell]:
+    """Records of a table: round numbers only, or anything."""
+    pool = even if generator.random() < 0.6 else present
+    return [pool[index] for index in generator.integers(len(pool), size=total)]
 
 
 def _policy(channel: Channel, generator: np.random.Generator) -> float | str | None:
