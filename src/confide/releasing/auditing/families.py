@@ -85,7 +85,7 @@ def draw_family(plan: Plan, shape: Shape, size: int, generator: np.random.Genera
     if odd:
         for row in np.flatnonzero(generator.random(total) < 0.1):
             records[row] = next(cell for cell in odd if cell.means is not None)
-    row = int(generator.integers(total))
+    row = _row(part, total, generator)
     if missing == "public":
         row = 0 if part is None else row
         records, ids = _with_a_gap(shape, records, ids, part)
@@ -131,9 +131,15 @@ def _round_numbers(channel: Channel) -> list[float]:
 
 
 def _records(even: list[Cell], present: list[Cell], total: int, generator: np.random.Generator) -> list[Cell]:
-    """Records of a table: round numbers only, or anything."""
-    pool = even if generator.random() < 0.6 else present
-    return [pool[index] for index in generator.integers(len(pool), size=total)]
+    """Records of a table: round numbers, or anything, or round numbers first, by which a reader might judge the rest."""
+    rounded = int(generator.choice([total, 0, -(-total // 3)]))
+    pools = [even] * rounded + [present] * (total - rounded)
+    return [pool[int(generator.integers(len(pool)))] for pool in pools]
+
+
+def _row(part: Part | None, total: int, generator: np.random.Generator) -> int:
+    """The row that differs: the first one, by which a reader might judge the rest, as often as all others."""
+    return 0 if generator.random() < 0.5 and part is not None else int(generator.integers(total))
 
 
 def _policy(channel: Channel, generator: np.random.Generator) -> float | str | None:
