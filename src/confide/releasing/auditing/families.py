@@ -81,7 +81,9 @@ def draw_family(plan: Plan, shape: Shape, size: int, generator: np.random.Genera
     odd = strange(shape, generator) if isinstance(missing, float) else []
     ends = fitted(shape.kind, _ends(channel, candidates, generator))
     part, ids, total = _part(shape, channel.n, generator)
-    records = _records(fitted(shape.kind, _round_numbers(channel)), present, total, generator)
+    even = fitted(shape.kind, _round_numbers(channel))
+    # on a lattice nothing else makes sums that lie in the middle of a step
+    records = _records(even, even if plan.grid.per_lattice else present, total, generator)
     if odd:
         for row in np.flatnonzero(generator.random(total) < 0.1):
             records[row] = next(cell for cell in odd if cell.means is not None)
