@@ -53,5 +53,7 @@ def charged(steps_and_sizes, ledger):
     ledger.open("people", budget=cf.PureDP(1000.0))
     for step, n in steps_and_sizes:
         data, column = step.data, "x"
-        cf.release(channel_of(step, n), data, column=column, ledger=ledger, dataset="people", part=step.part, fresh=True)
+        cf.release(
+            channel_of(step, n), data, column=column, ledger=ledger, dataset="people", part=step.part, fresh=True
+        )
     return ledger.spent("people").epsilon

@@ -1,4 +1,4 @@
-"""Neighbouring tables through the whole pipeline: does one record show more than the noise hides?"""
+"""Neighbouring tables through the whole pipeline: whether one record shows more than the noise hides."""
 
 from confide.releasing.auditing.result import Audit, Failure
 from confide.releasing.auditing.shapes import Shape

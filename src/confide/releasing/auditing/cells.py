@@ -60,7 +60,7 @@ def _around(place: float) -> list[float]:
 
 
 def extremes(channel: Channel, candidates: list[float]) -> list[float]:
-    """The candidates where each coordinate is smallest and largest, and the two where all of them are furthest apart."""
+    """Candidates where each coordinate is smallest and largest, and the two where all of them are furthest apart."""
     x = np.clip(np.asarray(candidates), *channel.statistic.bounds)
     values = values_at(channel, x)
     picked = {int(index) for row in values for index in (row.argmin(), row.argmax())}

@@ -70,9 +70,7 @@ def examine(
             return
 
 
-def _families(
-    plans: list[Plan], shapes: list[Shape], size: int, generator: np.random.Generator
-) -> Iterator[Family]:
+def _families(plans: list[Plan], shapes: list[Shape], size: int, generator: np.random.Generator) -> Iterator[Family]:
     """Shapes that can hold anything come more often than others; one turn of a text file is a long one."""
     turns = [(shape, turn) for shape in shapes for turn in range(_TURNS if shape.kind in STRANGE else 1)]
     for index in cycle(generator.permutation(len(turns))):

@@ -76,8 +76,7 @@ def draw_family(plan: Plan, shape: Shape, size: int, generator: np.random.Genera
     channel = plan.channel
     candidates = numbers(channel, plan.grid, generator)
     missing = _policy(channel, generator)
-    plain = fitted(shape.kind, candidates)
-    present = [cell for cell in plain if cell.means is None or math.isfinite(cell.means)]
+    present = fitted(shape.kind, candidates)
     odd = strange(shape, generator) if isinstance(missing, float) else []
     ends = fitted(shape.kind, _ends(channel, candidates, generator))
     part, ids, total = _part(shape, channel.n, generator)
@@ -85,12 +84,11 @@ def draw_family(plan: Plan, shape: Shape, size: int, generator: np.random.Genera
     # on a lattice nothing else makes sums that lie in the middle of a step
     records = _records(even, even if plan.grid.per_lattice else present, total, generator)
     if odd:
-        for row in np.flatnonzero(generator.random(total) < 0.1):
-            records[row] = next(cell for cell in odd if cell.means is not None)
+        for gap in np.flatnonzero(generator.random(total) < 0.1):
+            records[gap] = next(cell for cell in odd if cell.means is not None)
     row = _row(part, total, generator)
-    if missing == "public":
-        row = 0 if part is None else row
-        records, ids = _with_a_gap(shape, records, ids, part)
+    if missing == "public" and part is None:
+        records, ids = _with_a_gap(shape, records, ids)
     return Family(plan, shape, tuple(records), row, _chosen(ends, odd, present, size, generator), part, missing, ids)
 
 
@@ -126,22 +124,25 @@ def _ends(channel: Channel, candidates: list[float], generator: np.random.Genera
 
 
 def _round_numbers(channel: Channel) -> list[float]:
-    """The bounds and what lies evenly between them: ties among the records, and sums in the middle of a lattice step."""
+    """The bounds and what lies evenly between them: ties among records, and sums in the middle of a lattice step."""
     low, high = channel.statistic.bounds
     even = [low + (high - low) * k / 4 for k in range(5)]
     return [*even, *(float(whole) for whole in map(round, even) if low <= whole <= high)]
 
 
 def _records(even: list[Cell], present: list[Cell], total: int, generator: np.random.Generator) -> list[Cell]:
-    """Records of a table: round numbers, or anything, or round numbers first, by which a reader might judge the rest."""
+    """Records of a table: round numbers, anything, or round numbers first, by which a reader might judge the rest."""
     rounded = int(generator.choice([total, 0, -(-total // 3)]))
     pools = [even] * rounded + [present] * (total - rounded)
     return [pool[int(generator.integers(len(pool)))] for pool in pools]
 
 
 def _row(part: Part | None, total: int, generator: np.random.Generator) -> int:
-    """The row that differs: the first one, by which a reader might judge the rest, as often as all others."""
-    return 0 if generator.random() < 0.5 and part is not None else int(generator.integers(total))
+    """The row that differs: often the first, by which a reader might judge the rest, or one at an end of the part."""
+    if isinstance(part, Rows) and generator.random() < 0.7:
+        near = [row for row in (0, part.start - 1, part.start, part.stop - 1, part.stop) if 0 <= row < total]
+        return int(generator.choice(near))
+    return int(generator.integers(total))
 
 
 def _policy(channel: Channel, generator: np.random.Generator) -> float | str | None:
@@ -153,9 +154,7 @@ def _policy(channel: Channel, generator: np.random.Generator) -> float | str | N
     return None if drawn < 0.9 else "public"
 
 
-def _part(
-    shape: Shape, n: int, generator: np.random.Generator
-) -> tuple[Part | None, tuple[int, ...] | None, int]:
+def _part(shape: Shape, n: int, generator: np.random.Generator) -> tuple[Part | None, tuple[int, ...] | None, int]:
     """A part of n records, the identifiers of all, and how many there are in all."""
     ways = ["all"] + ["rows"] * shape.ordered + ["hashed"] * shape.identified
     way = ways[int(generator.integers(len(ways)))]
@@ -177,11 +176,9 @@ def _part(
 
 
 def _with_a_gap(
-    shape: Shape, records: list[Cell], ids: tuple[int, ...] | None, part: Part | None
+    shape: Shape, records: list[Cell], ids: tuple[int, ...] | None
 ) -> tuple[list[Cell], tuple[int, ...] | None]:
     """One more record, at the end, that lacks a value: which one does is public here, and it is dropped."""
-    if part is not None:
-        return records, ids
     gap = Cell("" if shape.kind == "text" else None, math.nan)
     return [*records, gap], None if ids is None else (*ids, ids[-1] + 1)
 

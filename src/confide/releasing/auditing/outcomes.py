@@ -54,7 +54,8 @@ def _numbers(plan: Plan, source: Any, part: Part | None, missing: float | str | 
 
 
 def _said(caught: list[warnings.WarningMessage]) -> tuple[str, ...]:
-    return tuple(f"{warning.category.__name__}: {warning.message}" for warning in caught)
+    """Each warning once, as Python shows it."""
+    return tuple(dict.fromkeys(f"{warning.category.__name__}: {warning.message}" for warning in caught))
 
 
 def _chain(error: BaseException | None) -> str:

@@ -33,12 +33,17 @@ class Failure:
 
     def __str__(self) -> str:
         family = self.family
-        told = [f"{name}={value!r}" for name, value in (("part", family.part), ("missing", family.missing)) if value is not None]
+        told = [
+            f"{name}={value!r}"
+            for name, value in (("part", family.part), ("missing", family.missing))
+            if value is not None
+        ]
         lines = [
             f"{self.problem}:",
             f"  {family.channel!r}",
             f"  from a {self.reader}" + (f" with {', '.join(told)}" if told else ""),
-            f"  records: {_runs(family)}" + ("" if family.ids is None else f", ids {family.ids[0]}, {family.ids[0] + 1}, …"),
+            f"  records: {_runs(family)}"
+            + ("" if family.ids is None else f", ids {family.ids[0]}, {family.ids[0] + 1}, …"),
             *(
                 f"  record {family.row} = {cell.value!r}: {outcome}"
                 for cell, outcome in zip(self.cells, self.outcomes, strict=True)
@@ -85,8 +90,8 @@ class Audit:
     def __str__(self) -> str:
         sizes = ", ".join(map(str, self.records))
         lines = [
-            f"{self.pairs} pairs of neighbouring tables ({self.tables} tables of generated records, releases of {sizes} "
-            f"of them; seed {self.seed}) through the pipeline of",
+            f"{self.pairs} pairs of neighbouring tables ({self.tables} tables of generated records, releases of "
+            f"{sizes} of them; seed {self.seed}) through the pipeline of",
             f"  {self.channel!r}",
         ]
         for reader, pairs in self.tried.items():

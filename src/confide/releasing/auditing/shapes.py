@@ -112,13 +112,13 @@ def _of_file(path: str, column: str | None) -> Shape:
 
 
 def _header(path: str, delimiter: str) -> list[str]:
-    """The names in the first line, and not a byte of the second."""
+    """The names in the first line; nothing after it is looked at."""
     import csv
 
     try:
-        opened = gzip.open(path, "rt", encoding="utf-8") if path.endswith(".gz") else Path(path).open(encoding="utf-8")
-        with opened as file:
-            return next(csv.reader([file.readline()], delimiter=delimiter), [])
+        with gzip.open(path) if path.endswith(".gz") else Path(path).open("rb") as file:
+            line = file.readline().decode("utf-8-sig")
+        return next(csv.reader([line], delimiter=delimiter), [])
     except (OSError, ValueError) as error:
         raise DataError(f"the file {path!r} cannot be read ({type(error).__name__})") from None
 
@@ -162,7 +162,7 @@ def _of_memory(like: Any, column: str | None) -> Shape:
     dtype = getattr(like, "dtype", None)
     if dtype is None:
         raise InvalidArgument("like", type(like).__name__, "has no shape", "give a path, a URL, a table or an array")
-    return Shape("numpy", "objects" if dtype == object else _kind(pa.from_numpy_dtype(dtype)))
+    return Shape("numpy", "objects" if dtype.kind == "O" else _kind(pa.from_numpy_dtype(dtype)))
 
 
 def _one(column: str | None, names: list[str]) -> str:
@@ -174,7 +174,7 @@ def _one(column: str | None, names: list[str]) -> str:
 
 def _kind(kind: Any) -> str:
     """Our name of an Arrow type, of those that are tried; a narrower one is tried as the next wider."""
-    import pyarrow.types as types
+    from pyarrow import types
 
     if types.is_decimal(kind):
         return "decimal"

@@ -96,7 +96,7 @@ class Workshop:
         import polars as pl
 
         del name
-        types = {"float64": pl.Float64, "int64": pl.Int64, "decimal": pl.Decimal(38, 9)}
+        types: dict[str, Any] = {"float64": pl.Float64, "int64": pl.Int64, "decimal": pl.Decimal(38, 9)}
         column = pl.Series(COLUMN, list(cells), dtype=types[shape.kind])
         return Made(pl.DataFrame([column] if ids is None else [pl.Series(ID, list(ids)), column]))
 
@@ -125,7 +125,8 @@ class Workshop:
                 rows = list(zip(numbered, cells, strict=True))
                 database.execute(f"CREATE TABLE table{index} ({ID} BIGINT, {COLUMN} {_SQL[shape.kind]})")
                 database.execute(
-                    f"INSERT INTO table{index} VALUES {', '.join(['(?, ?)'] * len(rows))}", [x for row in rows for x in row]
+                    f"INSERT INTO table{index} VALUES {', '.join(['(?, ?)'] * len(rows))}",
+                    [x for row in rows for x in row],
                 )
                 database.execute(f"CREATE VIEW view{index} AS SELECT {ID}, {COLUMN} FROM table{index}")
         return [Made(f"duckdb://{path}", COLUMN, f"{shape.reader.split()[1]}{index}") for index in range(len(columns))]

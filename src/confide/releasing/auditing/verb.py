@@ -36,9 +36,9 @@ def audit(
     may not depend on a record, and a record outside of a part may change nothing. The cells that differ lie around
     every switch of the expression, the bounds, zero and the grid, or hold what is no number.
 
-    `like` names the source whose shape to imitate: a path (its header or schema is read), the URL of a database with its
-    `table` (the type of the `column`; in PostgreSQL temporary tables are made, which end with the connection), or a
-    table in memory (its types). No record of it is read. Without it every reader is tried. A channel with many
+    `like` names the source whose shape to imitate: a path (its header or schema is read), the URL of a database with
+    its `table` (the type of the `column`; in PostgreSQL temporary tables are made, which end with the connection), or
+    a table in memory (its types). No record of it is read. Without it every reader is tried. A channel with many
     records is tried with fewer. Equal seeds try the same.
 
     An audit that finds nothing is evidence, not a proof.
