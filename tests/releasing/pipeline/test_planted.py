@@ -29,7 +29,7 @@ BUGS = [
     (planted.inward_rounding, MEAN, NUMPY, "the numbers moved by"),
     (planted.off_by_one_clamp, MEAN, NUMPY, "the numbers moved by"),
     (planted.counted_twice, MEAN, NUMPY, "the numbers moved by"),
-    (planted.narrow_sum, cf.Channel(cf.Mean("x", (0, 1e6)), cf.Laplace(cf.PureDP(4000.0)), n=12), NUMPY, "was refused"),
+    (planted.narrow_sum, cf.Channel(cf.Mean("x", (0, 1e6)), cf.Laplace(cf.PureDP(300.0)), n=12), NUMPY, "was refused"),
     (planted.wrapped_sum, MEAN, NUMPY, "the numbers moved by"),
     (planted.rows_off_by_one, MEAN, NUMPY, "outside of the part"),
     (planted.boundary_in_both_parts, MEAN, ARROW, "nothing could be released|outside of the part"),
@@ -52,7 +52,8 @@ NAMES = [
 
 
 def steps(channel, shape, pairs, folder):
-    return examine(plans_of(channel), [shape], pairs, np.random.default_rng(1), Workshop(folder))
+    # one record alone hides what is done to the others
+    return examine(plans_of(channel)[1:], [shape], pairs, np.random.default_rng(1), Workshop(folder))
 
 
 @pytest.mark.parametrize(("bug", "channel", "shape", "words"), BUGS, ids=NAMES)
