@@ -110,8 +110,10 @@ def _records(plan: Plan, source: Source, part: Part | str | None, missing: float
     table = table.mutate(present=~table["x"].isnan() & (table["x"].abs() <= double(sys.float_info.max)))
     if missing == "public":
         table = table.filter(table["present"])
-    elif missing is not None:
-        table = table.mutate(x=table["present"].ifelse(table["x"], double(float(missing))))
+    else:
+        # where nothing is to be imputed a missing value is refused, but not before all of them are computed with
+        stand_in = plan.channel.statistic.bounds[0] if missing is None else float(missing)
+        table = table.mutate(x=table["present"].ifelse(table["x"], double(stand_in)))
     return quantised(plan.channel, plan.grid, table, "x", source.engine)
 
 
