@@ -105,15 +105,12 @@ def _records(plan: Plan, source: Source, part: Part | str | None, missing: float
     value = table[source.column]
     value = (value.cast("int32") if kind.is_boolean() else value).cast("float64")
     table = table.select(x=value)
-    # false for infinities and NaN, null for null. A comparison alone is not enough: DuckDB leaves it out where a Parquet
-    # file's statistics, which know nothing of NaN, make it true, so that other records decide whether a NaN is seen
-    table = table.mutate(present=~table["x"].isnan() & (table["x"].abs() <= double(sys.float_info.max)))
+    # false for infinities and, as engines sort it above all numbers or compare it with none, for NaN; null for null
+    table = table.mutate(present=table["x"].abs() <= double(sys.float_info.max))
     if missing == "public":
         table = table.filter(table["present"])
-    else:
-        # where nothing is to be imputed a missing value is refused, but not before all of them are computed with
-        stand_in = plan.channel.statistic.bounds[0] if missing is None else float(missing)
-        table = table.mutate(x=table["present"].ifelse(table["x"], double(stand_in)))
+    elif missing is not None:
+        table = table.mutate(x=table["present"].ifelse(table["x"], double(float(missing))))
     return quantised(plan.channel, plan.grid, table, "x", source.engine)
 
 
