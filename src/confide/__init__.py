@@ -43,12 +43,13 @@ from confide.statistic import Each, Maximum, Mean, Median, Minimum, Quantile, St
 
 if typing.TYPE_CHECKING:
     from confide.published import BudgetError, DataError, FileError, Hashed, LedgerError, Release, Rows, verify
-    from confide.releasing import Ledger, release
+    from confide.releasing import Audit, Ledger, audit, release
     from confide.reporting import report
 
 __all__ = [
     "AccuracyError",
     "ApproxDP",
+    "Audit",
     "BudgetError",
     "Calibration",
     "Channel",
@@ -100,6 +101,7 @@ __all__ = [
     "Walk",
     "ZCDP",
     "account",
+    "audit",
     "compare",
     "compose",
     "datasets",
@@ -124,7 +126,7 @@ _LAZY = (
         ("BudgetError", "DataError", "FileError", "Hashed", "LedgerError", "Release", "Rows", "verify"),
         "confide.published",
     )
-    | dict.fromkeys(("Ledger", "release"), "confide.releasing")
+    | dict.fromkeys(("Audit", "Ledger", "audit", "release"), "confide.releasing")
     | {"report": "confide.reporting"}
 )
 

@@ -152,6 +152,21 @@ def account(releases: o.Batch, delta: o.Delta = 1e-6, as_json: o.Json = False) -
     batch.account(releases, delta, as_json)
 
 
+@app.command(epilog='Example: confide audit --like people.csv --column x --statistic "mean abs(x)" --bounds -10 10 '
+             "--privacy pure:1 --n 100")  # fmt: skip
+def audit(
+    study: o.StudyFile = None, statistic: o.Statistics = None, bounds: o.Bounds = None, mechanism: o.Mechanism = None,
+    privacy: o.Privacy = None, n: o.Count = None, like: o.Like = None, column: o.Column = None, table: o.Table = None,
+    pairs: o.Pairs = 1000, seed: o.Seed = 0, as_json: o.Json = False,
+) -> None:  # fmt: skip
+    """Whether one record could show in a release more than it may: tried on generated records, never on yours."""
+    told = Study(study, {"statistic": statistic, "bounds": bounds, "mechanism": mechanism, "privacy": privacy, "n": n})
+    from confide_cli import auditing
+
+    options = {"like": like, "column": column, "table": table, "pairs": pairs, "seed": seed}
+    auditing.audit(told, options, as_json)
+
+
 @app.command(epilog="Example: confide schema infer")
 def schema(name: o.SchemaName = "release") -> None:
     """The JSON Schema of release files, and of what --json prints."""

@@ -72,6 +72,17 @@ Missing = Annotated[str | None, typer.Option(help="A public number to impute, or
 Fresh = Annotated[bool, typer.Option("--fresh", help="Spend again, though the same release is in the ledger.")]
 Output = Annotated[Path | None, typer.Option("--output", "-o", help="Where to write the release file.")]
 
+Like = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SOURCE",
+        help="A file or the URL of a database, of which only the header, the schema or the column's type is read; "
+        "without it every reader is tried.",
+    ),
+]
+Pairs = Annotated[int, typer.Option(min=1, metavar="COUNT", help="How many pairs of neighbouring tables to compare.")]
+Seed = Annotated[int, typer.Option(min=0, metavar="NUMBER", help="Equal seeds try the same tables.")]
+
 Releases = Annotated[list[Path] | None, typer.Argument(metavar="RELEASE...", help="Release files.")]
 Value = Annotated[
     list[float] | None,
@@ -94,7 +105,9 @@ ReleaseFile = Annotated[Path, typer.Argument(metavar="RELEASE", help="A release 
 Folder = Annotated[
     Path | None, typer.Option(metavar="NAME", help="Where to write; a new folder for temporary files by default.")
 ]
-SchemaName = Annotated[str, typer.Argument(help="release, information, compare, optimize, infer, ledger or verify.")]
+SchemaName = Annotated[
+    str, typer.Argument(help="release, information, compare, optimize, infer, ledger, account, verify or audit.")
+]
 
 Experiment = Annotated[
     str, typer.Argument(metavar="WHAT", help="all, example-1 … example-4, or section-5.1 … section-5.6.")

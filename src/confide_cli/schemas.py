@@ -115,6 +115,29 @@ class VerifyForm(_Form):
     words: str
 
 
+class AuditFailureForm(_Form):
+    """One way in which a record shows more than it may."""
+
+    problem: str
+    reader: str
+    reproduction: str
+
+
+class AuditForm(_Form):
+    """`confide audit --json`."""
+
+    command: Literal["audit"]
+    channel: ChannelForm
+    passed: bool
+    seed: int
+    pairs: int
+    tables: int
+    records: list[int]
+    tried: dict[str, int]
+    refused: dict[str, int]
+    failures: list[AuditFailureForm]
+
+
 _FORMS: dict[str, type[BaseModel]] = {
     "information": InformationForm,
     "compare": CompareForm,
@@ -123,6 +146,7 @@ _FORMS: dict[str, type[BaseModel]] = {
     "ledger": LedgerForm,
     "account": AccountForm,
     "verify": VerifyForm,
+    "audit": AuditForm,
 }
 NAMES = ("release", *_FORMS)
 

@@ -32,7 +32,7 @@ def channel(statistic, mechanism, n=100):
 
 
 @pytest.mark.parametrize("arguments", [(), ("--help",), *((name, "--help") for name in
-                         ("information", "compare", "optimize", "release", "infer", "ledger", "verify", "schema", "reproduce", "demo"))])  # fmt: skip
+                         ("information", "compare", "optimize", "release", "infer", "ledger", "verify", "account", "audit", "schema", "reproduce", "demo"))])  # fmt: skip
 def test_help_shows_an_example(arguments, confide):
     code, printed, said = confide(*arguments)
     assert code == 0
@@ -258,3 +258,34 @@ def test_words_of_a_channel_read_back_as_the_channel(described):
     if "--privacy" in words:
         options["privacy"] = words[words.index("--privacy") + 1]
     assert channel_of(Study(None, options)) == described
+
+
+def test_audit_tries_the_shape_of_a_source_and_fails_when_it_finds_something(confide, result, tmp_path, monkeypatch):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from confide.releasing import aggregate
+
+    pq.write_table(pa.table({"id": [1], "x": [1.5]}), tmp_path / "people.parquet")
+    arguments = ("audit", "--like", "people.parquet", "--column", "x", *MEAN, "--privacy", "pure:1", "--pairs", "20")
+    found = result(*arguments)
+    valid("audit", found)
+    assert found["passed"]
+    assert list(found["tried"]) == ["parquet (float64)"]
+    code, printed, _ = confide(*arguments)
+    assert code == 0
+    assert "No record showed more than the noise is calibrated to hide" in printed
+    monkeypatch.setattr(aggregate, "_sum", lambda plan, source, column: (column.sum() + column.max()).cast("string"))
+    code, printed, said = confide(*arguments[:-1], "60", "--json")
+    assert (code, said) == (1, ""), printed
+    valid("audit", json.loads(printed))
+    assert "moved by" in json.loads(printed)["failures"][0]["problem"]
+
+
+def test_audit_reads_the_header_alone(result, tmp_path):
+    # what follows the first line could not be read as text at all
+    (tmp_path / "people.csv").write_bytes(b"id,x\n" + bytes(range(128, 256)))
+    found = cf.audit(
+        channel(cf.Mean("x", (0, 1)), cf.Laplace(cf.PureDP(1.0))), like=tmp_path / "people.csv", column="x", pairs=1
+    )
+    assert list(found.tried) == ["csv (text)"]

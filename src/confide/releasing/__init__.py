@@ -1,6 +1,7 @@
 """Releasing for real: the only package that reads records. Nothing that models, chooses or infers may import it."""
 
+from confide.releasing.auditing import Audit, audit
 from confide.releasing.ledger import Ledger
 from confide.releasing.verb import release
 
-__all__ = ["Ledger", "release"]
+__all__ = ["Audit", "Ledger", "audit", "release"]

@@ -69,22 +69,25 @@ class Additive(Plan):
     kind: Kind
     scale: float
 
-    def publish(self, exact: Any) -> Any:
-        """The exact numbers, on the lattice if there is one, plus noise."""
+    def centre(self, exact: Any) -> Any:
+        """The exact numbers, on the lattice if there is one: what noise is added to."""
         if isinstance(self.channel.statistic, Each):
-            return self._records(exact)
-        noise = draw(self.kind, self.scale, len(exact))
-        divisor = lattice_divisor(self.channel, self.grid)
-        centre = exact if divisor is None else [math.floor(Fraction(u, divisor) + Fraction(1, 2)) for u in exact]
-        return tuple(int(u) + v for u, v in zip(centre, noise, strict=True))
-
-    def _records(self, exact: Any) -> Any:
-        whole = np.asarray(exact, dtype=np.int64)
-        if self.grid.per_lattice is not None:
+            whole = np.asarray(exact, dtype=np.int64)
+            if self.grid.per_lattice is None:
+                return whole
             # a shift rounds down, so this is ⌊q/2ʲ + ½⌋ exactly
-            whole = (whole + self.grid.per_lattice // 2) >> (self.grid.per_lattice.bit_length() - 1)
-        # far from overflow: whole numbers are below 2⁶¹, and noise of this scale below 2⁶² but for e^{−64}
-        return whole + np.asarray(draw(self.kind, self.scale, len(whole)), dtype=np.int64)
+            return (whole + self.grid.per_lattice // 2) >> (self.grid.per_lattice.bit_length() - 1)
+        divisor = lattice_divisor(self.channel, self.grid)
+        return exact if divisor is None else [math.floor(Fraction(u, divisor) + Fraction(1, 2)) for u in exact]
+
+    def publish(self, exact: Any) -> Any:
+        """The centre plus noise."""
+        centre = self.centre(exact)
+        noise = draw(self.kind, self.scale, len(centre))
+        if isinstance(self.channel.statistic, Each):
+            # far from overflow: whole numbers are below 2⁶¹, and noise of this scale below 2⁶² but for e^{−64}
+            return centre + np.asarray(noise, dtype=np.int64)
+        return tuple(int(u) + v for u, v in zip(centre, noise, strict=True))
 
 
 @dataclass(frozen=True)

@@ -104,12 +104,16 @@ class Ranks(Plan):
     which uses nothing else. An interval, a cell of length 1 in it and hence the rounded point are drawn exactly.
     """
 
-    def publish(self, exact: Any) -> Any:
-        """The cell that the drawn point lies in."""
+    def pieces(self, exact: Any) -> tuple[list[int], list[int]]:
+        """The ends of the intervals, and how much a cell of length 1 weighs in each."""
         law: Any = self.channel.law
         factors = damping(law.rate, law.cap)
         edges = [self.grid.low[0], *(int(value) for value in exact), self.grid.high[0]]
+        return edges, [factors[max(law.cap - i, i - law.cap - 1)] for i in range(len(edges) - 1)]
+
+    def publish(self, exact: Any) -> Any:
+        """The cell that the drawn point lies in."""
+        edges, weights = self.pieces(exact)
         lengths = [right - left for left, right in zip(edges[:-1], edges[1:], strict=True)]
-        steps = [max(law.cap - i, i - law.cap - 1) for i in range(len(lengths))]
-        chosen = weighted_index([length * factors[j] for length, j in zip(lengths, steps, strict=True)])
+        chosen = weighted_index([length * weight for length, weight in zip(lengths, weights, strict=True)])
         return (edges[chosen] + secrets.randbelow(lengths[chosen]),)

@@ -1,0 +1,105 @@
+"""What an audit tried and what it found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import groupby
+
+from confide.channel import Channel
+from confide.releasing.auditing.cells import Cell
+from confide.releasing.auditing.families import Family
+from confide.releasing.auditing.outcomes import Outcome
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Two generated tables that differ in one record, and what gives that record away."""
+
+    problem: str
+    family: Family
+    cells: tuple[Cell, Cell]
+    outcomes: tuple[Outcome, Outcome]
+
+    @property
+    def reader(self) -> str:
+        """The reader that the tables went through, with the type of the column."""
+        return str(self.family.shape)
+
+    @property
+    def kind(self) -> str:
+        """The problem without its numbers."""
+        return "".join(character for character in self.problem if not character.isdigit())
+
+    def __str__(self) -> str:
+        family = self.family
+        told = [
+            f"{name}={value!r}"
+            for name, value in (("part", family.part), ("missing", family.missing))
+            if value is not None
+        ]
+        lines = [
+            f"{self.problem}:",
+            f"  {family.channel!r}",
+            f"  from a {self.reader}" + (f" with {', '.join(told)}" if told else ""),
+            f"  records: {_runs(family)}"
+            + ("" if family.ids is None else f", ids {family.ids[0]}, {family.ids[0] + 1}, …"),
+            *(
+                f"  record {family.row} = {cell.value!r}: {outcome}"
+                for cell, outcome in zip(self.cells, self.outcomes, strict=True)
+            ),
+        ]
+        return "\n".join(lines)
+
+
+def _runs(family: Family) -> str:
+    """The records, equal ones in a row written once; the one that differs is a question mark."""
+    texts = [repr(record.value) for record in family.records]
+    texts[family.row] = "?"
+    runs = [(text, len(list(equal))) for text, equal in groupby(texts)]
+    shown = [text if length == 1 else f"{length} x {text}" for text, length in runs]
+    return f"[{', '.join(shown[:40])}{', …' if len(shown) > 40 else ''}]"
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What was tried, and every way found in which one record shows more than it may.
+
+    `tried` counts the pairs of neighbours by reader and type of column, `refused` those of them where both tables were
+    refused in the same words. A failure holds generated records only, and prints as a reproduction.
+    """
+
+    channel: Channel
+    tried: Mapping[str, int]
+    refused: Mapping[str, int]
+    tables: int
+    records: tuple[int, ...]
+    seed: int
+    failures: tuple[Failure, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Whether nothing was found."""
+        return not self.failures
+
+    @property
+    def pairs(self) -> int:
+        """How many pairs of neighbours were compared."""
+        return sum(self.tried.values())
+
+    def __str__(self) -> str:
+        sizes = ", ".join(map(str, self.records))
+        lines = [
+            f"{self.pairs} pairs of neighbouring tables ({self.tables} tables of generated records, releases of "
+            f"{sizes} of them; seed {self.seed}) through the pipeline of",
+            f"  {self.channel!r}",
+        ]
+        for reader, pairs in self.tried.items():
+            refused = self.refused.get(reader, 0)
+            lines.append(f"  {reader}: {pairs}" + (f", of which {refused} refused alike" if refused else ""))
+        if self.passed:
+            lines.append("No record showed more than the noise is calibrated to hide.")
+        else:
+            lines.append(f"{len(self.failures)} ways found in which a record shows more than it may:")
+            lines += [str(failure) for failure in self.failures]
+        return "\n".join(lines)

@@ -1,0 +1,32 @@
+"""Statistics that a file keeps of its columns must not decide how a record is read."""
+
+import math
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import confide as cf
+from confide.published import DataError
+from confide.releasing.plan import plan_of
+from tests.releasing.exactly import numbers
+
+PLAN = plan_of(cf.Channel(cf.Mean("abs(x)", (-10, 10)), cf.Laplace(cf.PureDP(1.0)), n=4))
+
+
+def total(path, cells, **options):
+    pq.write_table(pa.table({"x": pa.array(cells, pa.float64())}), path)
+    return numbers(PLAN, path, "x", **options)
+
+
+def test_an_infinite_record_does_not_decide_whether_others_are_imputed(tmp_path):
+    """Parquet's statistics leave NaN out, and by them DuckDB takes |x| <= 1.8e308 for true."""
+    path = tmp_path / "people.parquet"
+    imputed = total(path, [1.0, 1.0, 1.0, 1.0], missing=1.0)
+    assert total(path, [1.0, math.nan, math.nan, math.inf], missing=1.0) == imputed
+    assert total(path, [1.0, math.nan, math.nan, 1.0], missing=1.0) == imputed
+
+
+def test_nan_in_a_parquet_file_is_refused_without_a_policy(tmp_path):
+    with pytest.raises(DataError, match="some values are missing"):
+        total(tmp_path / "people.parquet", [1.0, math.nan, 2.0, 3.0])
