@@ -154,7 +154,7 @@ OVERFLOWS = [
 @pytest.mark.parametrize("expression", OVERFLOWS)
 def test_what_overflows_on_the_way_is_refused_before_records_are_read(expression):
     """PostgreSQL would stop with an error, and whether it does would depend on a record."""
-    with pytest.raises(cf.RangeError, match="overflows on the way|no certified range"):
+    with pytest.raises(cf.RangeError, match=r"overflows on the way|no certified range"):
         plan_of(cf.Channel(cf.Mean(expression, (0, 1000)), LAPLACE, 2))
 
 

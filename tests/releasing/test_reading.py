@@ -240,3 +240,21 @@ def test_numbers_that_no_engine_holds(data):
     channel = cf.Channel(cf.Mean("x", (0, 1)), LAPLACE, 2)
     beyond = data[0] < 10**300 if data[0] == data[0] else False
     assert numbers(plan_of(channel), data, missing=0.5) == numbers(plan_of(channel), [1.0 if beyond else 0.5, 1.0])
+
+
+@pytest.mark.parametrize("names", ["id,x", "x,id", "id,note,x", "x,note,id"])
+@pytest.mark.parametrize("cell", ['"3', "3,4", '3"', '"', ",,", '"3,', ""])
+def test_a_value_that_spoils_its_line_does_not_move_its_record_to_another_part(tmp_path, names, cell):
+    """Membership by an identifier is public and fixed: the count of a part must not depend on a value."""
+    order = names.split(",")
+
+    def line(number, value):
+        return ",".join({"id": f"p{number}", "x": value, "note": '"Smith, J"'}[name] for name in order)
+
+    inside = [hashlib.md5(f"p{i}".encode()).hexdigest() < "8" for i in range(12)]
+    channel = cf.Channel(cf.Mean("x", (0, 10)), cf.Laplace(cf.PureDP(1.0)), n=sum(inside))
+    for spoilt in (inside.index(True), inside.index(False)):
+        rows = [line(i, cell if i == spoilt else "3") for i in range(12)]
+        (tmp_path / "people.csv").write_text("\n".join([names, *rows]) + "\n")
+        found = numbers(plan_of(channel), tmp_path / "people.csv", "x", part=cf.Hashed("id", 0, 0.5), missing=3.0)
+        assert found == numbers(plan_of(channel), [3.0] * sum(inside))

@@ -6,6 +6,9 @@ further: a quotation mark that is not closed ends with its line. A line that has
 first, an open quotation mark or more than a mebibyte has no values: its cells are missing. Fields may be in quotation
 marks, within which `""` is one mark and separators separate nothing. Nothing is sniffed, and nothing fails.
 
+Who a record is about must not depend on its value: in a line that is not as it should be, the identifier is found by
+counting fields from that end of the line on whose side of the value it stands.
+
 Only the bytes of the fields asked for reach the engine, as texts, which it reads as numbers by the rule for texts
 (`confide.releasing.cells`); identifiers are bytes, of which UTF-8 is not asked.
 """
@@ -161,7 +164,49 @@ def _columns(block: bytes, layout: Layout) -> list[Any]:
         field = np.where(valid, lines - (layout.fields - 1) + position, 0)
         first = np.where(field > 0, ends[field - 1] + 1, 0)
         cells.append(_cells(block, data, first, ends[field], valid, kind))
+    if len(cells) == 2 and not np.all(valid):
+        spoilt = [(int(i), block[starts[i] : ends[lines[i]]]) for i in np.flatnonzero(~valid)]
+        cells[1] = _with(cells[1], [(i, _identifier(line, layout)) for i, line in spoilt])
     return cells
+
+
+def _with(identifiers: Any, found: list[tuple[int, bytes | None]]) -> Any:
+    """The identifiers with some of them put in."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    mask = np.zeros(len(identifiers), dtype=bool)
+    mask[[index for index, _ in found]] = True
+    return pc.replace_with_mask(
+        identifiers, pa.array(mask), pa.array([each for _, each in found], pa.large_binary())
+    )
+
+
+def _identifier(line: bytes, layout: Layout) -> bytes | None:
+    """The identifier of a line that is not as it should be, or None."""
+    line = line.removesuffix(b"\r")
+    value, position = layout.wanted
+    if position < value:
+        found = _field(line, layout.separator, position)
+    else:
+        mirrored = _field(line[::-1], layout.separator, layout.fields - 1 - position)
+        found = None if mirrored is None else mirrored[::-1]
+    if found is not None and len(found) >= 2 and found[:1] == found[-1:] == b'"':
+        return found[1:-1].replace(b'""', b'"')
+    return found
+
+
+def _field(line: bytes, separator: int, position: int) -> bytes | None:
+    """The field at a position from the left, quotation marks included."""
+    start, count, inside = 0, 0, False
+    for index, byte in enumerate(line):
+        if byte == _QUOTE:
+            inside = not inside
+        elif byte == separator and not inside:
+            if count == position:
+                return line[start:index]
+            start, count = index + 1, count + 1
+    return line[start:] if count == position else None
 
 
 def _cells(block: bytes, data: Any, first: Any, last: Any, valid: Any, kind: str) -> Any:

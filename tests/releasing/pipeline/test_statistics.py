@@ -30,3 +30,25 @@ def test_an_infinite_record_does_not_decide_whether_others_are_imputed(tmp_path)
 def test_nan_in_a_parquet_file_is_refused_without_a_policy(tmp_path):
     with pytest.raises(DataError, match="some values are missing"):
         total(tmp_path / "people.parquet", [1.0, math.nan, 2.0, 3.0])
+
+
+@pytest.mark.parametrize("reader", ["file", "view", "url"])
+def test_nan_is_missing_in_every_row_group_and_behind_views(tmp_path, reader):
+    """Also where missing values are left out: a filter may be dropped by the statistics of a row group."""
+    import duckdb
+    import ibis
+
+    cells = [1.0, math.nan, 2.0, math.nan, 3.0, 4.0]
+    pq.write_table(pa.table({"x": cells}), tmp_path / "people.parquet", row_group_size=2)
+    with duckdb.connect(tmp_path / "people.duckdb") as connection:
+        connection.execute(f"CREATE VIEW people AS SELECT x FROM read_parquet('{tmp_path}/people.parquet')")
+    data = {
+        "file": lambda: (tmp_path / "people.parquet", None),
+        "view": lambda: (ibis.duckdb.connect(tmp_path / "people.duckdb"), "people"),
+        "url": lambda: (f"duckdb://{tmp_path}/people.duckdb", "people"),
+    }[reader]()
+    assert numbers(PLAN, data[0], "x", data[1], missing="public") == numbers(PLAN, [1.0, 2.0, 3.0, 4.0])
+    six = plan_of(cf.Channel(PLAN.channel.statistic, PLAN.channel.mechanism, n=6))
+    assert numbers(six, data[0], "x", data[1], missing=1.0) == numbers(six, [1.0, 1.0, 2.0, 1.0, 3.0, 4.0])
+    with pytest.raises(DataError, match="some values are missing"):
+        numbers(six, data[0], "x", data[1])
