@@ -9,6 +9,7 @@ from confide.expression.parse import parse
 from confide.releasing.evaluable import check_evaluable
 from confide.releasing.plan import plan_of, squared_sensitivity
 from tests.expression.engines import by_duckdb
+from tests.releasing.exactly import numbers
 
 
 @pytest.mark.parametrize(
@@ -48,3 +49,25 @@ def test_on_a_lattice_the_rounded_quotient_is_counted(step):
     grid = plan_of(channel).grid
     widths = sum(-(-width // (grid.per_lattice * 10)) for width in grid.widths)
     assert squared_sensitivity(channel, grid, norm=1) <= widths**2
+
+
+def sum_of_signs(doublings):
+    text = "sign(x)"
+    for _ in range(doublings):
+        text = f"({text} + {text})"
+    return text
+
+
+@pytest.mark.parametrize(
+    ("text", "bounds", "values", "means"),
+    [
+        (sum_of_signs(7), (-1, 1), [0.5, -0.5, 0.25], 128 / 3),  # beyond the eight bits of DuckDB's sign
+        ("x", (-1e200, 1e200), [1e-149, -1e-140, 2e199], 2e199 / 3),  # far below a step of the grid
+        ("x**1e306", (0, 1), [0.0, 1e-300, 1.0], 1 / 3),  # the exponent times the logarithm overflows
+    ],
+)
+def test_no_record_stops_an_engine(text, bounds, values, means, postgres, postgres_table):
+    plan = plan_of(cf.Channel(cf.Mean(text, bounds), cf.Laplace(cf.PureDP(1.0)), len(values)))
+    steps = means * len(values) / float(plan.grid.step)
+    for found in (numbers(plan, values), numbers(plan, postgres, "x", postgres_table(values))):
+        assert found[0] == pytest.approx(steps, abs=len(values))

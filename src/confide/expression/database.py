@@ -28,7 +28,7 @@ Formula = Callable[[Any], Any]
 Operand = float | Formula
 
 _WRITING = threading.Lock()
-_DIRECT = {"absolute": "abs", "exp": "exp", "log": "ln", "sqrt": "sqrt", "sign": "sign", "negative": "negate"}
+_DIRECT = {"absolute": "abs", "exp": "exp", "log": "ln", "sqrt": "sqrt", "negative": "negate"}
 _ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
     "add": lambda a, b: a + b,
     "subtract": lambda a, b: a - b,
@@ -126,6 +126,10 @@ class DatabaseReader:
                 base = self.multiply(base, base)
         assert result is not None
         return result
+
+    def sign(self, a: Operand) -> Operand:
+        """−1, 0 or 1 as a double: DuckDB's is an integer of eight bits, and the sum of 128 of them would be an error."""
+        return self._call("sign", lambda value: value.sign() * double(1.0), a)
 
     def minimum(self, a: Operand, b: Operand) -> Operand:
         """The smaller."""
@@ -243,7 +247,9 @@ class PostgresReader(DatabaseReader):
         if both_known or (isinstance(b, float) and integer_exponent(b) is not None):
             return super().power(a, b)
         base, exponent = self.stage(a), self.stage(b)
-        size = self.stage(self.multiply(exponent, self.log(self.maximum(base, 1e-300))))
+        # log(a) is 0 or above 1e-17 in size, so that a larger exponent decides nothing, but its product would overflow
+        limited = self.clip(exponent, -1e300, 1e300)
+        size = self.stage(self.multiply(limited, self.log(self.maximum(base, 1e-300))))
 
         def formula(t: Any) -> Any:
             result = column_of(t, base).pow(column_of(t, exponent))

@@ -165,8 +165,8 @@ def _rounded(channel: Channel, grid: Grid, value: Any) -> Any:
         middles = [(a + b) / 2 for a, b in pairwise(channel.law.levels)]
         return _balanced_sum([(value > double(middle)).ifelse(_whole(1), _whole(0)) for middle in middles])
     if grid.step > 1:
-        # values that would underflow when scaled down, which PostgreSQL refuses
-        value = (value.abs() < double(1e-150)).ifelse(double(0.0), value)
+        # what underflows when it is scaled down PostgreSQL refuses; below half a step all values are 0 anyway
+        value = (value.abs() < double(float(grid.step / 4))).ifelse(double(0.0), value)
     power_of_two = grid.step.numerator.bit_count() == 1 and grid.step.denominator.bit_count() == 1
     doubled = value * double(float(2 / grid.step)) if power_of_two else value / double(float(grid.step / 2))
     return (doubled.floor().cast("int64") + _whole(1)) >> _whole(1)
