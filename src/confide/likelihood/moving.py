@@ -26,7 +26,7 @@ from confide.likelihood.frames import CHANGES, Frame, frame
 from confide.likelihood.once import once
 from confide.likelihood.pieces import s_at
 from confide.likelihood.record import NODES, WEIGHTS, Floats, RecordLaw
-from confide.likelihood.slopes import WITH_ENDS, moved_past, moves, panel_weights
+from confide.likelihood.slopes import WITH_ENDS, moves, panel_weights
 from confide.population import Population, density, tails
 from confide.statistic import Statistic
 
@@ -122,7 +122,8 @@ def edges_and_atoms(population: Population, at: Frame, theta: jax.Array) -> tupl
     )
     if not moves(population):
         return jnp.asarray(at.atoms), atoms
-    past = moved_past(population, jnp.asarray(at.jumps.x), theta)
+    below = jax.vmap(lambda c: tails.cdf(population, c, theta))(jnp.asarray(at.jumps.x))
+    past = below - lax.stop_gradient(below)
     values = jnp.concatenate([at.jumps.left, at.jumps.right, at.atoms], axis=1)
     return values, jnp.concatenate([past, -past, lax.stop_gradient(atoms)])
 

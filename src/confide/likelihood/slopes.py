@@ -34,8 +34,6 @@ _END_WEIGHTS = np.concatenate([[0.0], WEIGHTS, [0.0]])
 _DERIVATIVE = np.polynomial.legendre.legval(NODES, np.polynomial.legendre.legder(np.eye(ORDER))).T @ TO_LEGENDRE
 #: from G at the nodes of a panel to the derivatives of the weights of its left end, its nodes and its right end
 _TO_SLOPES = np.concatenate([lagrange([-1.0]), WEIGHTS[:, None] * _DERIVATIVE, -lagrange([1.0])])
-#: one-sided derivatives that differ by more than this share of their size are two
-_DIFFERENT, _ROUNDING = 1e-6, 1e-12
 
 
 def moves(population: Population) -> bool:
@@ -75,31 +73,3 @@ def _refuse(primals: tuple, tangents: tuple) -> tuple[jax.Array, jax.Array]:
         "second derivatives in theta are not served where the support, or a kink of the density, moves with theta; use "
         "first derivatives, or differences of them"
     )
-
-
-def one_sided(population: Population, c: jax.Array, theta: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """∂F/∂θ (d,) on the left and on the right of a point."""
-    gap = jnp.where(c == 0, 1e-290, 2.0**-50 * jnp.abs(c))
-    return tuple(jax.jacfwd(lambda t: tails.cdf(population, x, t))(theta) for x in (c - gap, c + gap))
-
-
-def differ(left: jax.Array, right: jax.Array, theta: jax.Array) -> jax.Array:
-    """In which coordinates of θ one-sided derivatives are two, by more than rounding."""
-    size = jnp.where(theta == 0, 1.0, jnp.abs(theta))
-    return jnp.abs(left - right) > _DIFFERENT * (jnp.abs(left) + jnp.abs(right)) + _ROUNDING / size
-
-
-@partial(jax.custom_jvp, nondiff_argnums=(0,))
-def moved_past(population: Population, c: jax.Array, theta: jax.Array) -> jax.Array:
-    """Zero at points c (K,), with the derivative of the mass below c; NaN where those from the two sides differ."""
-    del population
-    return 0.0 * (c + theta[0])  # batches as its derivative does
-
-
-@moved_past.defjvp
-def _moved_past_jvp(population: Population, primals: tuple, tangents: tuple) -> tuple[jax.Array, jax.Array]:
-    (c, theta), (_, theta_dot) = primals, tangents
-    once = _differentiated_once(theta)
-    left, right = jax.vmap(lambda point: one_sided(population, point, once))(c)
-    slope = jnp.where(differ(left, right, theta), jnp.nan, 0.5 * (left + right))
-    return moved_past(population, c, theta), slope @ theta_dot
