@@ -73,8 +73,8 @@ class Model:
         """log p(y | θ) of published values: shape batch of θ + batch of values.
 
         `auto` takes an exact route where there is one; "normal" is the paper's approximation. Differentiable in θ and
-        usable inside other JAX transformations, where θ cannot be checked. The derivative is NaN where s jumps at a point
-        at which the density of a record jumps too, so that derivatives from the left and from the right differ.
+        usable inside other JAX transformations, where θ cannot be checked. The derivative is NaN where s jumps at a
+        point at which the density of a record jumps too, so that derivatives from the left and from the right differ.
 
         >>> import confide as cf
         >>> channel = cf.Channel(cf.Mean("abs(x)", bounds=(-10, 10)), cf.Laplace(cf.PureDP(5.0)), n=100)
