@@ -14,8 +14,8 @@ import numpy as np
 from confide._precision import float64
 from confide._random import as_key
 from confide.channel import Channel
-from confide.errors import InvalidArgument
-from confide.mechanism import Law
+from confide.errors import IncompatibleError, InvalidArgument
+from confide.mechanism import Law, RandomizedResponse
 from confide.population import Population
 from confide.statistic import Mean, Statistic
 
@@ -45,6 +45,14 @@ class Model:
             )
         if not isinstance(self.channel, Channel):
             raise InvalidArgument("channel", self.channel, "is not a channel", "use Channel(statistic, mechanism, n)")
+        codes = (
+            isinstance(self.channel.mechanism, RandomizedResponse) and self.channel.statistic.transforms[0].is_identity
+        )
+        if codes and not self.population.discrete:
+            raise IncompatibleError(
+                f"randomized response reads x on {self.channel.statistic.bounds} as the code of a category, but "
+                f"records of {self.population.name} are no whole numbers; ask a question, such as 'x > 1'"
+            )
 
     @float64
     def simulate(self, key: Any, theta: Any, shape: tuple[int, ...] = ()) -> Any:
