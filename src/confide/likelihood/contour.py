@@ -168,6 +168,8 @@ class Path(NamedTuple):
     log_cut: jax.Array  # log of a bound on the integral beyond the last frequency, over the integrand at the first
 
 
+#: spreads of a tilted law that must fit in half a period of the frequency grid
+_ROOM = 10.0
 #: frequencies, in units of π, at which the transform is looked at to bound it from there on: in ranges of s for its
 #: decay, in steps of the noise for a rounded statistic
 _FAR = (1.0, 1.13, 1.29, 1.51, 1.77, 2.03, 2.4, 2.9, 3.5, 4.1, 5.2, 6.1)
@@ -232,6 +234,10 @@ def _path(
     tilted, log_total = _tilted(weights, c.s, tau / n)
     _, at_pole = _tilted(weights, c.s, jnp.where(crossed == 0, 0.0, crossed * transform.pole / n))
     log_cut = _log_cut(transform, c, jax.lax.stop_gradient(tilted), tau, n, grid)
+    # the law, tilted, and y must fit in a period of the frequency grid; beyond a pole y has the noise's tail to itself
+    middle = tilted @ c.s
+    reach = jnp.where(crossed == 0, jnp.abs(middle - y), 0.0) + _ROOM * jnp.sqrt(tilted @ (c.s - middle) ** 2 / n)
+    log_cut = jnp.where(jax.lax.stop_gradient(reach) < jnp.pi / grid.step, log_cut, jnp.inf)
     return Path(tau, crossed, tilted, log_total, tilted @ c.cosine, tilted @ c.sine, at_pole, log_cut)
 
 

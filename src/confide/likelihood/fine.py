@@ -30,6 +30,8 @@ Complexes = NDArray[np.complex128]
 _ALIAS = 34.0
 #: the widest run of values that share a contour, in spreads of y: at its ends that costs e² in digits
 _WIDEST = 4.0
+#: spreads of a tilted law that must fit in half a period of the frequency grid
+_ROOM = 10.0
 #: the steepest tilt worth looking for, times the range of s: beyond it all mass is at an end of the range
 _STEEPEST = 60.0
 #: tilts at which the mean of a record is tabulated to choose contours, and the cells in which its law is summed up
@@ -86,11 +88,15 @@ class Found:
 
 @dataclass(frozen=True, eq=False)
 class Contour:
-    """Values that share a contour: which they are, its τ, and on which side it passes the poles (−1, 0, 1)."""
+    """Values that share a contour: which they are, its τ, on which side it passes the poles (−1, 0, 1).
+
+    And whether the law, tilted by τ, fits with them in a period of the frequency grid.
+    """
 
     which: NDArray[np.intp]
     tau: float
     crossed: float
+    fits: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,6 +119,7 @@ class Fine:
         for contour in self._contours(record, y):
             at = contour.which
             top[at], total[at], moved[at], slope[at] = self._inverted(record, y[at], contour, spread)
+            moved[at] = moved[at] if contour.fits else np.inf
         for part in self._exact(record, y):
             higher = np.maximum(top, np.where(np.isfinite(part.log_prob), part.log_prob, -np.inf))
             down, share = np.exp(top - higher), np.exp(part.log_prob - higher)
@@ -188,6 +195,7 @@ class Fine:
             crosses = side * tau > pole - margin
             return side * (pole + margin if crosses else max(side * tau, 0.0)), side if crosses else 0.0
 
+        everything = 2.0 * math.pi / self.step > 2.0 * float(record.s.max() - record.s.min())
         order, found, start = np.argsort(y), [], 0
         ranked = y[order]
         while start < y.size:
@@ -197,7 +205,11 @@ class Fine:
             while crossed != 0 and stop < y.size and placed(ranked[stop])[1] == crossed:
                 stop += 1  # one contour serves all values beyond a pole
             tau, crossed = placed(0.5 * (ranked[start] + ranked[stop - 1]))
-            found.append(Contour(order[start:stop], tau, crossed))
+            # the law, tilted, and the values must fit in a period
+            around = float(np.interp(tau / n, kappa, mean)), float(np.interp(tau / n, kappa, spread))
+            apart = max(around[0] - ranked[start], ranked[stop - 1] - around[0], 0.0) if crossed == 0 else 0.0
+            reach = apart + _ROOM * around[1]
+            found.append(Contour(order[start:stop], tau, crossed, fits=reach < math.pi / self.step or everything))
             start = stop
         return found
 

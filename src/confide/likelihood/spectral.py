@@ -56,10 +56,10 @@ Floats = NDArray[np.float64]
 
 _PER_SPREAD = 6.4  # frequencies per 1/sd(y): steps that alias at 40 sd
 _FIRST = 96  # frequencies to begin with: they reach t = 15/sd
+_WHOLE = 1024  # the fewest for a whole period; then eight times as many, and so on, so that little is compiled
 _GROUP = 1.5  # largest ratio of spreads in a group of θ
 _CUT = 1e-10
 _SETTLED = 1e-9
-_SURE = 4  # of the seven values at which the step is checked, how many must be free of the cut-off
 _MANY = 300
 
 
@@ -85,9 +85,12 @@ class Group:
 
     @property
     def whole(self) -> inv.Inversion:
-        """The inversion over a whole period."""
+        """The inversion over a whole period, with a step half as long as that which was checked where little is cut."""
         grid = self.inversion.grid
-        return _with_grid(self.inversion, grid.step, grid.half, 1 << int(grid.half).bit_length())
+        frequencies = _WHOLE
+        while frequencies < 2 * grid.half:
+            frequencies *= 8
+        return _with_grid(self.inversion, 0.5 * grid.step, 2.0 * grid.half, frequencies)
 
 
 class SpectralRoute(Route):
@@ -293,15 +296,16 @@ def _verified(model: Model, group: Group, thetas: Floats, mean: Floats, width: F
     step = noise_step(group.inversion.transform)
     if step > 0:
         y = step * np.round(y / step)
-    value, cut, current = _bounded(group, group.inversion, thetas[ends], y)
+    current = group.inversion
+    value, cut = _in_blocks(group, current, thetas[ends], y)
     for _ in range(6):
-        half = math.ceil(current.grid.half / 0.7) if np.isfinite(current.grid.half) else np.inf
+        half = float(np.ceil(current.grid.half / 0.7))
         shorter = 0.7 if np.isinf(half) else current.grid.half / half
-        tried = _with_grid(current, current.grid.step * shorter, half)
-        better, finer_cut, finer = _bounded(group, tried, thetas[ends], y)
+        finer = _with_grid(current, current.grid.step * shorter, half)
+        better, finer_cut = _in_blocks(group, finer, thetas[ends], y)
         sure = (cut < _CUT) & (finer_cut < _CUT)
         if np.max(np.abs(better - value), where=sure, initial=0.0) < _SETTLED:
-            return replace(group, inversion=replace(current, frequencies=_FIRST))
+            return replace(group, inversion=current)
         current, value, cut = finer, better, finer_cut
     raise AccuracyError(
         f"the spectral route does not settle for {model.channel.statistic} with n = {model.channel.n}; "
@@ -311,15 +315,6 @@ def _verified(model: Model, group: Group, thetas: Floats, mean: Floats, width: F
 
 def _with_grid(inversion: inv.Inversion, step: Any, half: Any, frequencies: int = _FIRST) -> inv.Inversion:
     return replace(inversion, grid=Grid(step, half), frequencies=frequencies)
-
-
-def _bounded(group: Group, inversion: inv.Inversion, thetas: Floats, y: Floats) -> tuple[Floats, Floats, inv.Inversion]:
-    """log p at (θ, y) pairs (B, Y), the bound on what was cut off, and the inversion: of a whole period, if need be."""
-    log_prob, cut = _in_blocks(group, inversion, thetas, y)
-    if np.isinf(inversion.grid.half) or np.all(np.count_nonzero(cut < _CUT, axis=1) >= _SURE):
-        return log_prob, cut, inversion
-    whole = replace(group, inversion=inversion).whole
-    return *in_whole_periods(group, whole, thetas, y), whole
 
 
 def _lost(log_prob: Floats, cut: Floats) -> Floats:
