@@ -61,11 +61,10 @@ def atom_values(population: Population, statistic: Mean) -> Floats:
 
 def nearest_atom(s: Floats, atoms: Floats) -> NDArray[np.intp]:
     """Which atom each value sits in; −1 for none."""
-    low, high = s.min(), s.max()
-    place = np.clip(np.searchsorted(atoms, s), 1, max(1, atoms.size - 1))
-    left, right = atoms[place - 1], atoms[np.minimum(place, atoms.size - 1)]
-    chosen = np.where(np.abs(s - left) <= np.abs(s - right), place - 1, np.minimum(place, atoms.size - 1))
-    return np.where(np.abs(s - atoms[chosen]) <= _NEAR * (high - low), chosen, -1)
+    if atoms.size == 0:
+        return np.full(s.shape, -1)
+    chosen = np.searchsorted(0.5 * (atoms[1:] + atoms[:-1]), s)
+    return np.where(np.abs(s - atoms[chosen]) <= _NEAR * (s.max() - s.min()), chosen, -1)
 
 
 @dataclass(frozen=True, eq=False)

@@ -210,12 +210,13 @@ def _log_cut(
     c: Centred,
     tilted: jax.Array,
     tau: jax.Array,
+    y: jax.Array,
     n: Any,
     grid: Grid,
 ) -> jax.Array:
     """log of a bound on ∫ |M_S N| beyond the last frequency, over |M_S N| at the first."""
     end = grid.half * grid.step
-    cut = n * _log_beyond(c, tilted, n, grid) + transform.log_tail(tau, n * c.u[-1], end)
+    cut = n * _log_beyond(c, tilted, n, grid) + transform.log_tail(tau, y, n * c.u[-1], end)
     if isinstance(transform, DiscreteTransform):
         # the noise comes back at every period, and meets the box, which falls like 2/(step·t), and M_S
         far = jnp.maximum(jnp.asarray(_FAR) * jnp.pi / transform.step, n * c.u[-1])
@@ -233,7 +234,7 @@ def _path(
     tau, crossed = jax.lax.stop_gradient(contour(transform, n * kappa, frozen @ c.s, y, grid))
     tilted, log_total = _tilted(weights, c.s, tau / n)
     _, at_pole = _tilted(weights, c.s, jnp.where(crossed == 0, 0.0, crossed * transform.pole / n))
-    log_cut = _log_cut(transform, c, jax.lax.stop_gradient(tilted), tau, n, grid)
+    log_cut = _log_cut(transform, c, jax.lax.stop_gradient(tilted), tau, y, n, grid)
     # the law, tilted, and y must fit in a period of the frequency grid; beyond a pole y has the noise's tail to itself
     middle = tilted @ c.s
     reach = jnp.where(crossed == 0, jnp.abs(middle - y), 0.0) + _ROOM * jnp.sqrt(tilted @ (c.s - middle) ** 2 / n)

@@ -48,13 +48,15 @@ class NoiseTransform(eqx.Module):
         del side
         return jnp.full_like(y, -jnp.inf)
 
-    def log_tail(self, tau: jax.Array, last: jax.Array, end: jax.Array) -> jax.Array:
-        """A bound on log ∫ |N(τ + it)/N(τ)| dt from the last frequency to the end of the integral.
+    def log_tail(self, tau: jax.Array, y: jax.Array, last: jax.Array, end: jax.Array) -> jax.Array:
+        """A bound on log ∫ |N(τ + it; y)/N(τ; y)| dt from the last frequency to the end, the middle of a period.
 
-        N is a sum of positive terms e^{ζv}, so that |N(τ + it)| ≤ N(τ).
+        There |N| changes as slowly as a single bump of the noise's width does, so that a few frequencies show its size.
         """
-        del tau
-        return jnp.log(jnp.maximum(end - last, 1e-300))
+        t = jnp.where(jnp.isinf(end), last, last + jnp.linspace(0.0, 1.0, 5) * (end - last))
+        zeta = jax.lax.complex(jnp.broadcast_to(tau, (6,)), jnp.concatenate([jnp.zeros(1), t]))
+        size = self(zeta, jnp.broadcast_to(y, (6,))).real
+        return jnp.max(size[1:]) - size[0] + jnp.log(2.0 * jnp.maximum(end - last, 1e-300))
 
 
 def _log1mexp(z: jax.Array) -> jax.Array:
@@ -81,9 +83,9 @@ class LaplaceTransform(NoiseTransform):
         """e^{−|…|/b}/2b: the exponential tail beyond the statistic."""
         return -side * y / self.scale - jnp.log(2.0 * self.scale)
 
-    def log_tail(self, tau: jax.Array, last: jax.Array, end: jax.Array) -> jax.Array:
+    def log_tail(self, tau: jax.Array, y: jax.Array, last: jax.Array, end: jax.Array) -> jax.Array:
         """∫ dt/b²t², over |N(τ)|."""
-        del end
+        del y, end
         return jnp.log(jnp.abs(1.0 - (self.scale * tau) ** 2)) - 2.0 * jnp.log(self.scale) - jnp.log(last)
 
 
@@ -107,9 +109,9 @@ class LaplaceOnLattice(LaplaceTransform):
         """The exponential tail beyond the statistic."""
         return -side * y / self.scale + self._log_peak
 
-    def log_tail(self, tau: jax.Array, last: jax.Array, end: jax.Array) -> jax.Array:
+    def log_tail(self, tau: jax.Array, y: jax.Array, last: jax.Array, end: jax.Array) -> jax.Array:
         """The rest of the period."""
-        return NoiseTransform.log_tail(self, tau, last, end)
+        return NoiseTransform.log_tail(self, tau, y, last, end)
 
     def __call__(self, zeta: jax.Array, y: jax.Array) -> jax.Array:
         """The log of the sum of both series."""
@@ -136,9 +138,9 @@ class GaussianTransform(NoiseTransform):
         """σ²."""
         return self.scale**2
 
-    def log_tail(self, tau: jax.Array, last: jax.Array, end: jax.Array) -> jax.Array:
+    def log_tail(self, tau: jax.Array, y: jax.Array, last: jax.Array, end: jax.Array) -> jax.Array:
         """∫ e^{−σ²t²/2} dt, by Mills' bound."""
-        del tau, end
+        del tau, y, end
         return -0.5 * (self.scale * last) ** 2 - jnp.log(self.scale**2 * last)
 
 
@@ -163,9 +165,9 @@ class GaussianOnLattice(GaussianTransform):
         step = jnp.where(discrete, self.step, self.scale)
         return jnp.where(discrete, jnp.log(step) - _log_theta(self.scale / step), 0.0)
 
-    def log_tail(self, tau: jax.Array, last: jax.Array, end: jax.Array) -> jax.Array:
+    def log_tail(self, tau: jax.Array, y: jax.Array, last: jax.Array, end: jax.Array) -> jax.Array:
         """The rest of the period."""
-        return NoiseTransform.log_tail(self, tau, last, end)
+        return NoiseTransform.log_tail(self, tau, y, last, end)
 
     def __call__(self, zeta: jax.Array, y: jax.Array) -> jax.Array:
         """The log of whichever series is short."""
@@ -248,12 +250,13 @@ class DiscreteTransform(NoiseTransform):
         """A rounded statistic meets a whole ladder of poles, one per period of the noise."""
         return False
 
-    def log_tail(self, tau: jax.Array, last: jax.Array, end: jax.Array) -> jax.Array:
+    def log_tail(self, tau: jax.Array, y: jax.Array, last: jax.Array, end: jax.Array) -> jax.Array:
         """The rest of the period; on a continuum, of the first half period of the noise, in which it falls."""
         here = jax.lax.complex(jnp.broadcast_to(tau, (2,)), jnp.stack([0.0 * last, last]))
         size = self(here, jnp.zeros(2)).real
         falling = size[1] - size[0] + jnp.log(2.5 * last)
-        return jnp.where(jnp.asarray(self.spacing) > 0, NoiseTransform.log_tail(self, tau, last, end), falling)
+        rest = NoiseTransform.log_tail(self, tau, y, last, end)
+        return jnp.where(jnp.asarray(self.spacing) > 0, rest, falling)
 
 
 def _sinhc(z: jax.Array) -> jax.Array:
