@@ -43,6 +43,7 @@ class NormalRoute(Route):
 
     name = "normal"
     error = "of the central limit theorem, not known"
+    approximate = True
 
     def refuses(self, model: Model) -> str | None:
         """A mean, with Gaussian noise in any dimension or any additive noise in one."""

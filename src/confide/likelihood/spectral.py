@@ -118,15 +118,13 @@ class SpectralRoute(Route):
         """Grouped, checked inversion at concrete θ and y."""
         thetas, values = np.asarray(thetas), np.asarray(values)
         result, cut = np.empty((2, len(thetas), len(values)))
-        decided = np.zeros(result.shape, dtype=bool)
         groups = plan(model, thetas)
         for group in groups:
             result[group.index], cut[group.index] = _at_values(group, thetas[group.index], values)
-        while np.any(lost := (_lost(result, cut) > _CUT) & ~decided):
-            decided |= lost
-            for group in groups:
-                if np.any(lost[group.index]):
-                    _decide(group, lost[group.index], values, result, cut)
+        lost = _lost(result, cut)
+        for group in groups:
+            if np.any(lost[group.index]):
+                _decide(group, lost[group.index], values, result, cut)
         require_finite(model, thetas, values, result)
         _require_decay(model, values, result, cut)
         return result
@@ -304,7 +302,7 @@ def _verified(model: Model, group: Group, thetas: Floats, mean: Floats, width: F
         finer = _with_grid(current, current.grid.step * shorter, half)
         better, finer_cut = _in_blocks(group, finer, thetas[ends], y)
         sure = (cut < _CUT) & (finer_cut < _CUT)
-        if np.max(np.abs(better - value), where=sure, initial=0.0) < _SETTLED:
+        if np.max(np.abs(np.where(sure, better, 0.0) - np.where(sure, value, 0.0))) < _SETTLED:
             return replace(group, inversion=current)
         current, value, cut = finer, better, finer_cut
     raise AccuracyError(
@@ -317,17 +315,18 @@ def _with_grid(inversion: inv.Inversion, step: Any, half: Any, frequencies: int 
     return replace(inversion, grid=Grid(step, half), frequencies=frequencies)
 
 
-def _lost(log_prob: Floats, cut: Floats) -> Floats:
-    """What was cut off at each θ, relative to the best θ's likelihood: nothing, where it is small beside its own."""
-    best = np.max(log_prob, axis=0, keepdims=True)
-    with np.errstate(over="ignore", invalid="ignore"):
-        lost = np.where(cut < _CUT, 0.0, cut * np.exp(np.minimum(log_prob - best, 0.0)))
-    return np.nan_to_num(lost, nan=np.inf)
+def _lost(log_prob: Floats, cut: Floats) -> NDArray[np.bool_]:
+    """Where too much may have been cut off, unless p is negligible beside its largest sure value even with that."""
+    sure = cut < _CUT
+    best = np.max(np.where(sure, log_prob, -np.inf), axis=0, keepdims=True)
+    with np.errstate(invalid="ignore"):
+        most = np.where(np.isfinite(cut), log_prob + np.log1p(cut), np.inf)
+    return ~sure & ~(most < best + math.log(_CUT))
 
 
 def _require_decay(model: Model, values: Floats, log_prob: Floats, cut: Floats) -> None:
     """Refuse where what was cut off matters: at a θ whose likelihood is not negligible beside that of the best."""
-    lost = np.any(_lost(log_prob, cut) > _CUT, axis=0)
+    lost = np.any(_lost(log_prob, cut), axis=0)
     if np.any(lost):
         raise AccuracyError(
             f"the transform of {model.channel.statistic} with n = {model.channel.n} does not decay fast enough to be "
