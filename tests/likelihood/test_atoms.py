@@ -29,8 +29,9 @@ def convolved(masses, n, low, high, b, y):
 
 def oracle(law, inverse, low, high, n, b, y, points=2**14):
     """log p(y), extrapolated from two lattices; y must lie on both."""
-    coarse, fine = (convolved(record_on_lattice(law, inverse, low, high, m + 1), n, low, high, b, y)
-                    for m in (points // 2, points))
+    coarse, fine = (
+        convolved(record_on_lattice(law, inverse, low, high, m + 1), n, low, high, b, y) for m in (points // 2, points)
+    )
     p = (4.0 * fine - coarse) / 3.0
     return np.log(np.where(p > 1e-6 * p.max(), p, np.nan))  # transforms have an absolute error
 
@@ -50,7 +51,9 @@ SHARES = [-0.2, 0.0, 0.13, 0.3, 0.5, 0.77, 1.0, 1.4]
 
 
 @pytest.mark.parametrize("n", [2, 3, 7, 30])
-@pytest.mark.parametrize(("theta", "low", "high"), [(0.5, 0.231, 1.308), (-2.0, 0.0, 1.0), (1.0, 0.0, 1.0), (6.0, -1.0, 2.0)])
+@pytest.mark.parametrize(
+    ("theta", "low", "high"), [(0.5, 0.231, 1.308), (-2.0, 0.0, 1.0), (1.0, 0.0, 1.0), (6.0, -1.0, 2.0)]
+)
 def test_few_clipped_records(n, theta, low, high):
     model = cf.Model(cf.populations.normal_mean(), cf.Channel(cf.Mean("x", (low, high)), cf.Laplace(cf.PureDP(1.0)), n))
     b, points = float(model.channel.law.noise.scale), 2**17 // n
@@ -81,7 +84,9 @@ def test_a_cube_beside_its_atom():
 
 @pytest.mark.parametrize("n", [7, 8, 30])
 def test_a_cube_is_not_said_to_underflow(n):
-    model = cf.Model(cf.populations.normal_variance(), cf.Channel(cf.Mean("x**3", (0, 3)), cf.Laplace(cf.PureDP(5.0)), n))
+    model = cf.Model(
+        cf.populations.normal_variance(), cf.Channel(cf.Mean("x**3", (0, 3)), cf.Laplace(cf.PureDP(5.0)), n)
+    )
     b, points = float(model.channel.law.noise.scale), 2**22 // n
     points -= points % 2
     y = on_lattice(0.0, 27.0, n, points, [0.0151, 0.0173, 0.0371, 0.1113])
@@ -120,7 +125,9 @@ def test_rare_middle_category():
 @pytest.mark.parametrize("n", [100, 400])
 def test_signs_live_on_every_other_point(n):
     b, above = 0.3 / n, stats.norm.sf(1.0)
-    model = cf.Model(cf.populations.normal_variance(), cf.Channel(cf.Mean("sign(x - 1)", (-5, 5)), cf.Laplace(scale=b), n))
+    model = cf.Model(
+        cf.populations.normal_variance(), cf.Channel(cf.Mean("sign(x - 1)", (-5, 5)), cf.Laplace(scale=b), n)
+    )
     points, law = discrete([-1, 1], [1 - above, above], n)
     y = np.asarray([-0.71, -0.7, -0.68, -0.5])
     expected = np.log(np.exp(-np.abs(y[:, None] - points / n) / b) @ law / (2 * b))
@@ -128,7 +135,9 @@ def test_signs_live_on_every_other_point(n):
 
 
 @pytest.mark.parametrize("kind", ["laplace", "gaussian"])
-@pytest.mark.parametrize(("n", "step"), [(2, 0.5), (2, 0.25), (4, 0.0625), (10, 0.1 / 64), (100, 0.25), (100, 0.05), (7, 1.0)])
+@pytest.mark.parametrize(
+    ("n", "step"), [(2, 0.5), (2, 0.25), (4, 0.0625), (10, 0.1 / 64), (100, 0.25), (100, 0.05), (7, 1.0)]
+)
 def test_noise_on_a_lattice_of_its_own(kind, n, step):
     """Finer than the statistic's, the same, or coarser: one finite sum."""
     scale = 0.2

@@ -165,7 +165,9 @@ class Outside:
         return float(self.ends[0, mass > 0].min()), float(self.ends[1, mass > 0].max())
 
 
-def one_outside(n: int, atoms: Floats, shares: Floats, slopes: Floats | None, record: Outside, y: Floats, b: float) -> Part:
+def one_outside(
+    n: int, atoms: Floats, shares: Floats, slopes: Floats | None, record: Outside, y: Floats, b: float
+) -> Part:
     """One record outside the atoms, under Laplace noise of scale b on the mean."""
     some = ways(n - 1, atoms.size)
     z = n * y[:, None] - some.counts @ atoms  # what is left for the record

@@ -40,9 +40,7 @@ class Centred(NamedTuple):
     atoms: jax.Array  # (J,): 1 where s may have positive probability, 0 where it has a density
 
 
-def centre(
-    s: jax.Array, n: jax.Array | float, grid: Grid, frequencies: int, atoms: jax.Array | None = None
-) -> Centred:
+def centre(s: jax.Array, n: jax.Array | float, grid: Grid, frequencies: int, atoms: jax.Array | None = None) -> Centred:
     """The values s − r of one record and the frequencies that they meet; `atoms` are values of positive probability."""
     u = grid.step * jnp.arange(frequencies + 1) / n
     phase = s[:, None] * u
@@ -215,7 +213,7 @@ def _log_cut(
     grid: Grid,
 ) -> jax.Array:
     """log of a bound on ∫ |M_S N| beyond the last frequency, over |M_S N| at the first."""
-    end = grid.half * grid.step
+    end = jnp.asarray(grid.half * grid.step)
     cut = n * _log_beyond(c, tilted, n, grid) + transform.log_tail(tau, y, n * c.u[-1], end)
     if isinstance(transform, DiscreteTransform):
         # the noise comes back at every period, and meets the box, which falls like 2/(step·t), and M_S

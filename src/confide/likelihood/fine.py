@@ -20,61 +20,15 @@ from scipy.special import erfc
 from scipy.stats import binom
 
 from confide.likelihood import nufft
-from confide.likelihood.atoms import Outside, Part, all_in_atoms, nearest_atom, one_outside, too_many, ways
+from confide.likelihood.atoms import Outside, Part, all_in_atoms, one_outside, too_many, ways
+from confide.likelihood.fine_contours import Contour, Record, contours
 from confide.likelihood.transforms import DiscreteTransform, GaussianTransform, LaplaceTransform, NoiseTransform
 
 Floats = NDArray[np.float64]
 Complexes = NDArray[np.complex128]
 
-#: the aliasing of an exponential tail is below e^{−34} = 2e-15
-_ALIAS = 34.0
-#: the widest run of values that share a contour, in spreads of y: at its ends that costs e² in digits
-_WIDEST = 4.0
-#: spreads of a tilted law that must fit in half a period of the frequency grid
-_ROOM = 10.0
-#: the steepest tilt worth looking for, times the range of s: beyond it all mass is at an end of the range
-_STEEPEST = 60.0
-#: tilts at which the mean of a record is tabulated to choose contours, and the cells in which its law is summed up
-_TILTS = np.concatenate([-np.geomspace(1.0, 1e-4, 24), [0.0], np.geomspace(1e-4, 1.0, 24)])
-_CELLS = 256
-
-
-@dataclass(frozen=True, eq=False)
-class Record:
-    """The law of one record at one θ, its values and those of y measured from a reference.
-
-    Values s (J,) come in panels of sixteen nodes first; slopes of weights and of values that move are (d, J).
-    """
-
-    s: Floats
-    weights: Floats
-    panels: int
-    atoms: Floats
-    weight_slopes: Floats | None = None
-    value_slopes: Floats | None = None
-
-    @functools.cached_property
-    def atom(self) -> NDArray[np.intp]:
-        """Which atom each node sits in; −1 for none."""
-        return nearest_atom(self.s, self.atoms)
-
-    def in_atoms(self, weights: Floats) -> Floats:
-        """Weights (…, J) summed over each atom: (…, atoms)."""
-        each = [np.where(self.atom == a, weights, 0.0).sum(axis=-1) for a in range(self.atoms.size)]
-        return np.stack(each, axis=-1) if each else np.zeros((*weights.shape[:-1], 0))
-
-    def outside(self, weights: Floats) -> Floats:
-        """The weights of nodes that are in no atom."""
-        return np.where(self.atom < 0, weights, 0.0)
-
-    @functools.cached_property
-    def cells(self) -> tuple[Floats, Floats]:
-        """The law summed up in cells: their mean values and masses. It is good enough to choose a contour by."""
-        low, high = float(self.s.min()), float(self.s.max())
-        cell = np.minimum(((self.s - low) * (_CELLS / max(high - low, 1e-300))).astype(int), _CELLS - 1)
-        mass = np.bincount(cell, self.weights, _CELLS)
-        mean = np.bincount(cell, self.weights * self.s, _CELLS)
-        return mean[mass > 0] / mass[mass > 0], mass[mass > 0]
+#: ratios of successive changes, on doubling the frequencies, that are taken for those of a power
+_SLOWEST, _FASTEST = 1.5, 40.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,21 +41,8 @@ class Found:
 
 
 @dataclass(frozen=True, eq=False)
-class Contour:
-    """Values that share a contour: which they are, its τ, on which side it passes the poles (−1, 0, 1).
-
-    And whether the law, tilted by τ, fits with them in a period of the frequency grid.
-    """
-
-    which: NDArray[np.intp]
-    tau: float
-    crossed: float
-    fits: bool
-
-
-@dataclass(frozen=True, eq=False)
 class Fine:
-    """The inversion for a mean of n records under noise on a continuum, at frequencies 0, step, 2·step, …"""
+    """The inversion for a mean of n records under noise on a continuum, at multiples of a step of the frequency."""
 
     transform: NoiseTransform
     n: int
@@ -116,7 +57,7 @@ class Fine:
         top, total, moved = np.zeros((3, y.size))
         dimension = 0 if record.weight_slopes is None else len(record.weight_slopes)
         slope = np.zeros((y.size, dimension))
-        for contour in self._contours(record, y):
+        for contour in contours(self.transform, self.n, self.step, record, y):
             at = contour.which
             top[at], total[at], moved[at], slope[at] = self._inverted(record, y[at], contour, spread)
             moved[at] = moved[at] if contour.fits else np.inf
@@ -172,61 +113,22 @@ class Fine:
         points = np.maximum(np.ceil(beyond / step) - 1.0, 0.0)
         return y - np.sign(y) * points * step, -points * step / _scale(self.transform)
 
-    def _contours(self, record: Record, y: Floats) -> list[Contour]:
-        """Runs of neighbouring values, each with a contour near its saddlepoint, on the right side of the poles."""
-        n, variance = self.n, float(self.transform.variance)
-        pole, margin = float(self.transform.pole), _ALIAS * self.step / (2.0 * math.pi)
-        s, mass = record.cells
-        width = float(s.max() - s.min()) + 1e-300
-        far = float(np.max(np.abs(y))) / (variance * n) if variance > 0 else 0.0
-        kappa = _TILTS * min(max(_STEEPEST / width, 2.0 * far), (pole + margin) / n)
-        exponent = kappa[:, None] * s
-        tilted = mass * np.exp(exponent - exponent.max(axis=1, keepdims=True))
-        tilted /= tilted.sum(axis=1, keepdims=True)
-        mean = tilted @ s
-        spread = np.sqrt(np.sum(tilted * (s - mean[:, None]) ** 2, axis=1) / n + variance) + 1e-300
-        reached = np.maximum.accumulate(mean + variance * n * kappa)
-        middle = float(np.interp(0.0, kappa, reached))
-
-        def placed(value: float) -> tuple[float, float]:
-            tau, side = n * float(np.interp(value, reached, kappa)), 1.0 if value >= middle else -1.0
-            if not self.transform.crossable:
-                return float(np.clip(tau, margin - pole, pole - margin)), 0.0
-            crosses = side * tau > pole - margin
-            return side * (pole + margin if crosses else max(side * tau, 0.0)), side if crosses else 0.0
-
-        everything = 2.0 * math.pi / self.step > 2.0 * float(record.s.max() - record.s.min())
-        order, found, start = np.argsort(y), [], 0
-        ranked = y[order]
-        while start < y.size:
-            crossed = placed(ranked[start])[1]
-            reach = ranked[start] + _WIDEST * float(np.interp(ranked[start], reached, spread))
-            stop = max(start + 1, int(np.searchsorted(ranked, reach, side="right")))
-            while crossed != 0 and stop < y.size and placed(ranked[stop])[1] == crossed:
-                stop += 1  # one contour serves all values beyond a pole
-            tau, crossed = placed(0.5 * (ranked[start] + ranked[stop - 1]))
-            # the law, tilted, and the values must fit in a period
-            around = float(np.interp(tau / n, kappa, mean)), float(np.interp(tau / n, kappa, spread))
-            apart = max(around[0] - ranked[start], ranked[stop - 1] - around[0], 0.0) if crossed == 0 else 0.0
-            reach = apart + _ROOM * around[1]
-            found.append(Contour(order[start:stop], tau, crossed, fits=reach < math.pi / self.step or everything))
-            start = stop
-        return found
-
-    def _inverted(self, record: Record, y: Floats, contour: Contour, spread: Any) -> tuple[Floats, Floats, Floats, Floats]:
+    def _inverted(
+        self, record: Record, y: Floats, contour: Contour, spread: Any
+    ) -> tuple[Floats, Floats, Floats, Floats]:
         """What is not in closed form: over e^{top} its share in p, how far that moves, and its derivatives in θ."""
         n, kappa = self.n, contour.tau / self.n
         k = np.arange(self.frequencies + 1)
-        zeta = contour.tau + 1j * self.step * k
-        log_total, rest, derivative = self._rest(record, kappa, zeta / n, spread)
+        zeta = np.asarray(contour.tau + 1j * self.step * k, dtype=np.complex128)
+        log_total, rest, derivative = self._rest(record, kappa, np.asarray(zeta / n), spread)
         log_noise, noise = _relative_transform(self.transform, zeta)
         noise *= self.step / math.pi
         noise[0] *= 0.5
-        fades = [_fade(self.frequencies, reach) for reach in (self.frequencies, self.frequencies / 2)]
-        rows = np.stack([rest * noise * fades[0], rest * noise * fades[1], *(part * noise * fades[0] for part in derivative)])
+        fades = [_fade(self.frequencies, self.frequencies / part) for part in (1, 2, 4)]
+        rows = np.stack([*(rest * noise * fade for fade in fades), *(part * noise * fades[0] for part in derivative)])
         found = nufft.values(nufft.spreading(self.step * y, self.frequencies), rows)
         peak = n * log_total + log_noise - contour.tau * y
-        total, moved, slope = found[0], np.abs(found[0] - found[1]), found[2:].T
+        (total, moved), slope = _extrapolated(*found[:3]), found[3:].T
         rounding = 2.0**-50 * float(np.sum(np.abs(rows[0])))
         if contour.crossed == 0:
             return peak, total, moved + rounding, slope
@@ -261,7 +163,9 @@ class Fine:
             d_alpha, d_psi = summed(record.weight_slopes[i])  # type: ignore[index]
             if record.value_slopes is not None:
                 moved = summed(record.value_slopes[i] * record.weights)
-                d_alpha, d_psi = (d + (kappa if zeta is None else zeta) * m for d, m in zip((d_alpha, d_psi), moved, strict=True))
+                d_alpha, d_psi = (
+                    d + (kappa if zeta is None else zeta) * m for d, m in zip((d_alpha, d_psi), moved, strict=True)
+                )
             derivative.append(n * self._slope(alpha, psi, d_alpha, d_psi, record.atoms.size))
         return math.log(total) + shift, np.asarray(rest), derivative
 
@@ -282,6 +186,19 @@ class Fine:
         else:
             inner = _power(alpha + psi, self.n - 1) - _power(alpha, self.n - 1)
         return outer * d_alpha + inner * d_psi
+
+
+def _extrapolated(all_of_them: Floats, half: Floats, quarter: Floats) -> tuple[Floats, Floats]:
+    """The limit of sums over more and more frequencies, and its error.
+
+    Where y is as far from the atoms as a kink of p, the sum converges like a power of their number, and what is left is
+    a geometric series; elsewhere much faster, and it is left alone.
+    """
+    last, before = all_of_them - half, half - quarter
+    ratio = np.where(last != 0, before / np.where(last != 0, last, 1.0), 0.0)
+    steady = (ratio > _SLOWEST) & (ratio < _FASTEST)
+    left = np.where(steady, last / (np.where(steady, ratio, 2.0) - 1.0), 0.0)
+    return all_of_them + left, np.where(steady, 0.25 * np.abs(left), np.abs(last))
 
 
 def _power(z: Any, n: int) -> Any:

@@ -28,6 +28,7 @@ def lattice_spacing(population: Population, statistic: Mean) -> tuple[float, flo
 
 @functools.lru_cache(maxsize=256)
 def finite_values(population: Population, statistic: Mean) -> tuple[float, ...] | None:
+    """The values that s(clip X) can take, in order, where they are finitely many; None otherwise."""
     if population.discrete:
         low, high = statistic.bounds
         points = np.arange(math.ceil(low), math.floor(high) + 1, dtype=np.float64)

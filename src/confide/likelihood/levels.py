@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.likelihood.law import Nodes
 from confide.likelihood.lattice import finite_values, lattice_spacing
+from confide.likelihood.law import Nodes
 
 if TYPE_CHECKING:
     from confide.model import Model
@@ -27,7 +27,7 @@ def _levels(model: Model) -> Floats | None:
     return np.asarray(finite_values(model.population, statistic))
 
 
-def _summed(s: Floats, weights: Floats, levels: Floats) -> Floats:
+def _summed(s: Floats, weights: Floats, levels: Floats) -> Any:
     """Weights (B, …, J) of values (J,) or (B, J) summed over levels, on the last axis, with room for more."""
     between = 0.5 * (levels[1:] + levels[:-1])
     room = max(_FEWEST, 1 << (levels.size - 1).bit_length())
@@ -43,7 +43,8 @@ def on_levels(model: Model, nodes: Nodes) -> Nodes:
     s, weights = np.asarray(nodes.s), np.asarray(nodes.weights)
     rows = weights if s.ndim == 1 else weights[:, None]
     masses = _summed(s, rows, levels).reshape(len(weights), -1)
-    return Nodes(np.pad(levels, (0, masses.shape[1] - levels.size), mode="edge"), masses)
+    padded: Any = np.pad(levels, (0, masses.shape[1] - levels.size), mode="edge")
+    return Nodes(padded, masses)
 
 
 def slopes_on_levels(model: Model, nodes: Nodes, slopes: Nodes) -> Nodes:
@@ -52,4 +53,5 @@ def slopes_on_levels(model: Model, nodes: Nodes, slopes: Nodes) -> Nodes:
     if levels is None:
         return slopes
     masses = _summed(np.asarray(nodes.s), np.asarray(slopes.weights), levels)
-    return Nodes(np.zeros_like(masses), masses)
+    still: Any = np.zeros_like(masses)
+    return Nodes(still, masses)

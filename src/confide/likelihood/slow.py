@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from confide.likelihood import inversion as inv
 from confide.likelihood import nufft
 from confide.likelihood.atoms import atom_values
-from confide.likelihood.fine import Fine, Found, Record
+from confide.likelihood.fine import Fine, Found
+from confide.likelihood.fine_contours import Record
 from confide.likelihood.frames import CHANGES
 from confide.likelihood.law import MovingLaw, nodes_at, slopes_at
 from confide.likelihood.record import ORDER, RecordLaw, record_law
@@ -68,7 +69,8 @@ def _settled(group: Group, thetas: Floats, y: Floats, *, scores: bool) -> Iterat
     """Each θ with more and more frequencies until its values stand still, or there are no more."""
     for start in range(0, len(thetas), _ROWS):
         for period in _periods(group):
-            pending, frequencies, most = np.arange(start, min(start + _ROWS, len(thetas))), _FEWEST, _most(group, period)
+            pending = np.arange(start, min(start + _ROWS, len(thetas)))
+            frequencies, most = _FEWEST, _most(group, period)
             while pending.size:
                 unsettled = []
                 for row, found in _attempt(group, thetas[pending], y[pending], frequencies, period, scores=scores):

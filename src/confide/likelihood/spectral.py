@@ -28,6 +28,7 @@ from confide.likelihood import inversion as inv
 from confide.likelihood import runs
 from confide.likelihood.atoms import atom_values
 from confide.likelihood.blocks import blocks, filled
+from confide.likelihood.channel_noise import lattice_period, noise_step, noise_transform
 from confide.likelihood.contour import Grid, centre
 from confide.likelihood.lattice import lattice_spacing
 from confide.likelihood.law import MovingLaw, Nodes, law_for, moments_at, nodes_at, slopes_at
@@ -36,14 +37,7 @@ from confide.likelihood.moving import moving_law
 from confide.likelihood.record import RecordLaw
 from confide.likelihood.route import Route, require_finite
 from confide.likelihood.slow import in_whole_periods, invert_slowly
-from confide.likelihood.transforms import (
-    DiscreteTransform,
-    GaussianOnLattice,
-    GaussianTransform,
-    LaplaceOnLattice,
-    LaplaceTransform,
-    NoiseTransform,
-)
+from confide.likelihood.transforms import NoiseTransform
 from confide.mechanism.additive import AdditiveLaw
 from confide.mechanism.lattice import DiscreteGaussian, DiscreteLaplace
 from confide.mechanism.noise import GaussianNoise, LaplaceNoise
@@ -149,55 +143,6 @@ class SpectralRoute(Route):
         return spectral_information(model, np.asarray(thetas))
 
 
-def noise_transform(model: Model) -> NoiseTransform | None:
-    """How the channel's noise enters the inversion; None where it cannot."""
-    law, n = model.channel.law, model.channel.n
-    statistic = model.channel.statistic
-    assert isinstance(law, AdditiveLaw)
-    assert isinstance(statistic, Mean)
-    lattice = lattice_spacing(model.population, statistic)
-    noise = law.noise
-    if isinstance(noise, DiscreteLaplace | DiscreteGaussian):
-        return _on_lattices(noise, lattice, n)
-    if isinstance(noise, LaplaceNoise):
-        return LaplaceTransform(noise.scale) if lattice is None else LaplaceOnLattice(noise.scale, lattice[1] / n)
-    if isinstance(noise, GaussianNoise):
-        return GaussianTransform(noise.scale) if lattice is None else GaussianOnLattice(noise.scale, lattice[1] / n)
-    return None
-
-
-def _on_lattices(
-    noise: DiscreteLaplace | DiscreteGaussian, lattice: tuple[float, float] | None, n: int
-) -> NoiseTransform | None:
-    """Discrete noise on a continuum, or on a lattice that holds the noise's or is held by it; else None."""
-    gaussian, step = isinstance(noise, DiscreteGaussian), float(noise.step)
-    if lattice is None:
-        return DiscreteTransform(noise.scale, step, gaussian=gaussian)
-    origin, spacing = lattice[0], lattice[1] / n
-    finer, coarser = spacing / step, step / spacing
-    if _whole(finer) and abs(origin / step - round(origin / step)) < 1e-9:
-        return (GaussianOnLattice if gaussian else LaplaceOnLattice)(noise.scale, spacing, step)
-    if _whole(coarser):  # of the points that are rounded to 0, the first; halves are rounded up
-        first = origin + spacing * math.ceil((-0.5 * step - origin) / spacing - 1e-9)
-        return DiscreteTransform(noise.scale, step, gaussian=gaussian, spacing=spacing, first=first)
-    return None
-
-
-def _whole(ratio: float) -> bool:
-    """Whether a ratio is a whole number, to the rounding of a spacing and a count."""
-    return round(ratio) >= 1 and abs(ratio - round(ratio)) < 1e-9 * ratio
-
-
-def lattice_period(transform: NoiseTransform) -> float:
-    """The spacing of the lattice on which the transform of the statistic is periodic; 0 for a continuum."""
-    return float(getattr(transform, "spacing", 0.0))
-
-
-def noise_step(transform: NoiseTransform) -> float:
-    """The spacing of the noise's own lattice; 0 if it has a density."""
-    return float(getattr(transform, "step", 0.0))
-
-
 def _reference(model: Model, mean: Any) -> Any:
     """The point from which s is measured: near the mean, and on the lattice if there is one."""
     lattice = lattice_spacing(model.population, model.channel.statistic)  # type: ignore[arg-type]
@@ -249,8 +194,8 @@ def _plan(model: Model, content: bytes) -> tuple[Group, ...]:
     return tuple(_verified(model, group, thetas, mean, width) for group in groups)
 
 
-def _padded_atoms(model: Model) -> Floats:
-    """Values of s that may have positive probability, in an array of few sizes; more than a few are all of them."""
+def _padded_atoms(model: Model) -> Any:
+    """Values of s that may have positive probability, in an array of few sizes."""
     atoms = atom_values(model.population, model.channel.statistic)  # type: ignore[arg-type]
     return np.pad(atoms, (0, -atoms.size % 4), mode="edge")
 

@@ -21,8 +21,9 @@ from confide.likelihood import inversion as inv
 from confide.likelihood import slow
 from confide.likelihood.atoms import atom_values, ways
 from confide.likelihood.blocks import blocks, filled
+from confide.likelihood.channel_noise import lattice_period, noise_step
 from confide.likelihood.law import moments_at
-from confide.likelihood.spectral import Group, lattice_period, noise_step, plan
+from confide.likelihood.spectral import Group, plan
 
 if TYPE_CHECKING:
     from confide.model import Model
@@ -46,8 +47,8 @@ def spectral_information(model: Model, thetas: Floats) -> jax.Array:
     for group in plan(model, thetas):
         found, sure = _integrate(model, group, group.thetas, *_y_rule(group, group.thetas), _scores)
         if not np.all(sure):
-            slowly = group.thetas[~sure]
-            found[~sure], sure[~sure] = _integrate(model, group, slowly, *_y_rule(group, slowly, atoms=True), _slow_scores)
+            rule = _y_rule(group, group.thetas[~sure], atoms=True)
+            found[~sure], sure[~sure] = _integrate(model, group, group.thetas[~sure], *rule, _slow_scores)
         if not np.all(sure):
             raise AccuracyError(
                 f"the transform of {model.channel.statistic} with n = {model.channel.n} decays too slowly to be "
