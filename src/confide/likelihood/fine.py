@@ -29,6 +29,8 @@ Complexes = NDArray[np.complex128]
 
 #: ratios of successive changes, on doubling the frequencies, that are taken for those of a power
 _SLOWEST, _FASTEST = 1.5, 40.0
+#: the error of that, as a share of what was extrapolated: measured at 0.02 where a density has a pole at an atom
+_LEFT = 0.06
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,7 +200,7 @@ def _extrapolated(all_of_them: Floats, half: Floats, quarter: Floats) -> tuple[F
     ratio = np.where(last != 0, before / np.where(last != 0, last, 1.0), 0.0)
     steady = (ratio > _SLOWEST) & (ratio < _FASTEST)
     left = np.where(steady, last / (np.where(steady, ratio, 2.0) - 1.0), 0.0)
-    return all_of_them + left, np.where(steady, 0.25 * np.abs(left), np.abs(last))
+    return all_of_them + left, np.where(steady, _LEFT * np.abs(left), np.abs(last))
 
 
 def _power(z: Any, n: int) -> Any:

@@ -32,8 +32,8 @@ Floats = NDArray[np.float64]
 _FEWEST, _MORE, _MOST = 2**11, 4, 2**17
 #: radians of e^{ius} across the range of s that nodes can follow: 60,000 of them that stay, 16,000 that move
 _MOST_TURNS, _MOST_TURNS_MOVING = 24_000.0, 14_000.0
-#: how far twice as many frequencies may move log p
-SETTLED = 1e-8
+#: the largest error that is let pass, and the error at which no more frequencies are tried
+SETTLED = 1e-7
 _TRIED = 1e-9
 #: the period of the density on the frequency grid, in ranges of s, spreads of y and scales of Laplace noise
 _RANGES, _SPREADS, _SCALES = 4.0, 48.0, 140.0
@@ -77,9 +77,10 @@ def _settled(group: Group, thetas: Floats, y: Floats, *, scores: bool) -> Iterat
                     yield int(pending[row]), found
                     if np.max(found.error) > _TRIED:
                         unsettled.append(pending[row])
-                pending, frequencies = np.asarray(unsettled, dtype=int), frequencies * _MORE
-                if frequencies > most:
+                pending = np.asarray(unsettled, dtype=int)
+                if frequencies >= most:
                     break
+                frequencies = min(frequencies * _MORE, most)
             if pending.size == 0:
                 break
 

@@ -36,7 +36,7 @@ from confide.likelihood.levels import on_levels, slopes_on_levels
 from confide.likelihood.moving import moving_law
 from confide.likelihood.record import RecordLaw
 from confide.likelihood.route import Route, require_finite
-from confide.likelihood.slow import in_whole_periods, invert_slowly
+from confide.likelihood.slow import SETTLED, in_whole_periods, invert_slowly
 from confide.likelihood.transforms import NoiseTransform
 from confide.mechanism.additive import AdditiveLaw
 from confide.mechanism.lattice import DiscreteGaussian, DiscreteLaplace
@@ -91,7 +91,7 @@ class SpectralRoute(Route):
     """Exact inversion of the transform of a noisy scalar mean."""
 
     name = "spectral"
-    error = "none (checked to 1e-8)"
+    error = "none (checked to 1e-7)"
 
     def refuses(self, model: Model) -> str | None:
         """A scalar mean with additive noise, of two records or more."""
@@ -275,7 +275,7 @@ def _require_decay(model: Model, values: Floats, log_prob: Floats, cut: Floats) 
     if np.any(lost):
         raise AccuracyError(
             f"the transform of {model.channel.statistic} with n = {model.channel.n} does not decay fast enough to be "
-            f"inverted to {_CUT:g} at y = {values[np.argmax(lost)]:g} (few records, a continuous law with atoms, and "
+            f"inverted to {SETTLED:g} at y = {values[np.argmax(lost)]:g} (few records, a continuous law with atoms, and "
             "Laplace noise; or a value far from all that theta explains); use latent methods (infer with "
             "method='mhaar'), or route 'normal' for an approximation"
         )
