@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -14,7 +15,7 @@ import numpy as np
 from confide._precision import float64
 from confide._random import as_key
 from confide.channel import Channel
-from confide.errors import IncompatibleError, InvalidArgument
+from confide.errors import ApproximationWarning, IncompatibleError, InvalidArgument
 from confide.mechanism import Law, RandomizedResponse
 from confide.population import Population
 from confide.statistic import Mean, Statistic
@@ -80,9 +81,10 @@ class Model:
     def log_likelihood(self, theta: Any, value: Any, route: str = "auto") -> Any:
         """log p(y | θ) of published values: shape batch of θ + batch of values.
 
-        `auto` takes an exact route where there is one; "normal" is the paper's approximation. Differentiable in θ and
-        usable inside other JAX transformations, where θ cannot be checked. The derivative is NaN where s jumps at a
-        point at which the density of a record jumps too, so that derivatives from the left and from the right differ.
+        `auto` takes an exact route where there is one, and warns (`ApproximationWarning`) where there is none and the
+        normal approximation serves; "normal" is that approximation, the paper's. Differentiable in θ and usable inside
+        other JAX transformations, where θ cannot be checked. The derivative is NaN where s jumps at a point at which the
+        density of a record jumps too, so that derivatives from the left and from the right differ.
 
         >>> import confide as cf
         >>> channel = cf.Channel(cf.Mean("abs(x)", bounds=(-10, 10)), cf.Laplace(cf.PureDP(5.0)), n=100)
@@ -94,6 +96,13 @@ class Model:
         from confide.likelihood.two_sided import watched
 
         chosen = choose_route(self, route)
+        if route == "auto" and chosen.approximate:
+            warnings.warn(
+                f"no exact route serves {self.channel.statistic} under {self.channel.mechanism}: this is the normal "
+                "approximation, whose error is not known; ask for it by route='normal', or use infer",
+                ApproximationWarning,
+                stacklevel=3,
+            )
         thetas = self.population.theta(theta)
         batch, shape = thetas.shape[:-1], self.channel.value_shape
         if isinstance(value, jax.core.Tracer):
