@@ -34,7 +34,16 @@ from confide.privacy import Privacy
 from confide.statistic import Mean
 from confide.statistic.statistic import check_count
 
-FAMILIES: tuple[Family, ...] = (Power(), Clip(), Threshold(), QuantileLevel(), ClippedScore(), Moments())
+FAMILIES: tuple[Family, ...] = (
+    Power(),
+    Clip(),
+    Clip("log(x)"),
+    Clip("1/x"),
+    Threshold(),
+    QuantileLevel(),
+    ClippedScore(),
+    Moments(),
+)
 MECHANISMS: tuple[type[Mechanism], ...] = (
     Laplace,
     Gaussian,

@@ -78,7 +78,7 @@ class Optimum:
     >>> families = [cf.families.Power()]
     >>> found = cf.optimize(population, privacy=cf.GDP(1.0), n=100, theta=2.0, families=families, exact=False)
     >>> print(found.best.statistic)
-    the mean of abs(x)**2.24 with x clipped to [-3.086, 3.086]
+    the mean of abs(x)**2.24 with x clipped to [-3.09, 3.09]
     >>> list(found.table["mechanism"])
     ['Gaussian', 'Laplace']
     """

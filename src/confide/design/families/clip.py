@@ -1,38 +1,59 @@
-"""The record itself, clipped on one side or on both."""
+"""The record itself, or what rises or falls with it, with the record clipped on one side or on both."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
+from confide.design.families.forms import interior
 from confide.design.family import Candidates, Floats, MeanFamily, ordered
 from confide.design.tabulated import Tabulated
+from confide.expression import Expression
 from confide.statistic import Mean
 
-
+@dataclass(frozen=True, repr=False)
 class Clip(MeanFamily):
     """x clipped to (low, high), each chosen; a clip beyond all records is one-sided.
+
+    `of` is an expression that rises or falls throughout, such as "log(x)" or "1/x" for positive records: these tell
+    more where tails are heavy.
 
     >>> import confide as cf
     >>> population = cf.populations.normal_variance()
     >>> families = [cf.families.Clip()]
     >>> found = cf.optimize(population, privacy=cf.GDP(1.0), n=100, theta=2.0, families=families, exact=False)
     >>> print(found.best.statistic)
-    the mean of x with x clipped to [-3.03, -1.349]
+    the mean of x with x clipped to [-3.03, -1.35]
     """
 
-    name = "clip"
+    of: str = "x"
     scalar = True
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """How the family is spoken of."""
+        return "clip" if self.of == "x" else f"clip, {self.of}"
+
+    def __repr__(self) -> str:
+        return "Clip()" if self.of == "x" else f"Clip({self.of!r})"
 
     def box(self, law: Tabulated) -> list[tuple[float, float]]:
         """Normal scores of the two clips."""
-        return [(-6.0, 1.0), (-1.0, 6.0)]
+        with np.errstate(all="ignore"):
+            change = np.diff(np.asarray(Expression(self.of)(interior(law)), dtype=float))
+        monotone = np.all(change >= 0) or np.all(change <= 0)
+        return [(-6.0, 1.0), (-1.0, 6.0)] if monotone and np.any(change != 0) else []
 
     def statistic(self, law: Tabulated, parameters: Floats) -> Mean:
-        """The mean of x."""
-        return Mean("x", bounds=ordered(*law.levels(law.x, np.asarray(parameters))))
+        """The mean of x, or of what is made of it."""
+        ends = law.levels(interior(law), np.asarray(parameters))
+        return Mean(self.of, bounds=ordered(*ends, sizes=self.of != "x"))
 
     def values(self, law: Tabulated, parameters: Floats) -> Candidates:
-        """clip(x, low, high)."""
-        ends = np.sort(law.levels(law.x, parameters), axis=1)
-        low, high = ends[:, :1], ends[:, 1:]
-        return Candidates(np.clip(law.x, low[..., None], high[..., None]), low, high)
+        """s of clip(x, low, high)."""
+        ends = np.sort(law.levels(interior(law), parameters), axis=1)
+        s = Expression(self.of)
+        at_ends = np.sort(np.asarray(s(ends), dtype=float), axis=1)
+        values = np.asarray(s(np.clip(law.x, ends[:, :1], ends[:, 1:])), dtype=float)
+        return Candidates(values[:, None], at_ends[:, :1], at_ends[:, 1:])

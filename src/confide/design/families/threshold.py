@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from confide.design.approximate import MeanLaw, scalar_information
-from confide.design.families.ranks import Side, sides, wide
-from confide.design.family import Family, Floats, rounded
+from confide.design.families.ranks import Side, readable, sides, wide
+from confide.design.family import Family, Floats
 from confide.design.problem import MEANS, Found, Problem
 from confide.mechanism import Laplace, Mechanism, RandomizedResponse
 from confide.mechanism.response import keep_probability
@@ -41,7 +41,7 @@ class Threshold(Family):
             information = self._information(problem, side, kind)
             at, loss = problem.best(information)
             if best is None or loss < best.loss:
-                text = f"{side.text} > {rounded(float(side.edges[at]), 5):g}"
+                text = f"{side.text} > {readable(problem.law, float(side.edges[at]))}"
                 reduction = Each if kind is RandomizedResponse else Mean
                 statistic = reduction(text, bounds=wide(problem.law))
                 parameters = side.edges[at : at + 1]
