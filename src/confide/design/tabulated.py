@@ -7,7 +7,7 @@ moves with θ or not. The moments of any s, clipped anyhow, and their derivative
 product for many candidates at once, and nothing is compiled for any of them. Within a cell s is taken at the middle,
 an error of second order in the cell's width; what a search finds is judged afterwards by the exact routes.
 
-Where to clip is asked for in levels of probability, by their normal scores, and never in x: the two ends of a table of a
+Where to clip is asked for in levels of probability, by their normal scores, and never in x: the ends of a table of a
 Cauchy law are ±3·10⁸, and everything worth a look lies between ±10.
 """
 
@@ -150,7 +150,7 @@ def _whole(population: Population, thetas: Floats) -> Floats:
 
 
 def _edges(population: Population, thetas: Floats) -> Floats:
-    """Quantiles of every θ at equally spaced normal scores, merged, with zero and the ends of the support among them."""
+    """Quantiles of every θ at equally spaced normal scores, merged, with zero and the ends of the support."""
     found = _quantiles(population, thetas)
     support = np.concatenate([np.asarray(end, dtype=float) for end in population.support(thetas)])
     special = support[np.isfinite(support)]

@@ -12,6 +12,7 @@ from confide.design.tabulated import Tabulated
 from confide.expression import Expression
 from confide.statistic import Mean
 
+
 @dataclass(frozen=True, repr=False)
 class Clip(MeanFamily):
     """x clipped to (low, high), each chosen; a clip beyond all records is one-sided.

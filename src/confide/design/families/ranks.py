@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from confide.design.family import Floats
 from confide.design.tabulated import Tabulated
 
-
 _OUTSIDE = 1e-3
 
 
@@ -59,8 +58,8 @@ def wide(law: Tabulated) -> tuple[float, float]:
 
 
 def readable(law: Tabulated, value: float) -> float:
-    """A threshold rounded to what makes no difference: three digits of its size or of the records' spread."""
+    """A threshold rounded to what makes no difference: three digits of the records' spread, or of its own size."""
     quartiles = law.levels(law.x, np.asarray([-0.6745, 0.6745]))
     spread = float(quartiles[1] - quartiles[0]) or 1.0
-    size = min(spread, abs(value)) or spread
+    size = min(spread, abs(value)) if law.low >= 0 and value > 0 else spread
     return round(value, 2 - math.floor(math.log10(size)))

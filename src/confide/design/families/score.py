@@ -9,6 +9,7 @@ is what the score is affine in at a middle θ, or a table of it.
 from __future__ import annotations
 
 import functools
+import math
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -115,6 +116,7 @@ def scores(law: Tabulated) -> tuple[Score, ...]:
 def _bounds(law: Tabulated, clipped: list[Floats]) -> tuple[float, float]:
     """Readable bounds beyond which no clipped score changes so that it would show."""
     x, last = interior(law), law.x.size - 1
-    low = min(innermost(each, law.mass, _SHARE) for each in clipped)
-    high = max(last - innermost(each[::-1], law.mass[:, ::-1], _SHARE) for each in clipped)
-    return ordered(float(x[low]), float(x[high]), sizes=law.low >= 0)
+    low = float(x[min(innermost(each, law.mass, _SHARE) for each in clipped)])
+    high = float(x[max(last - innermost(each[::-1], law.mass[:, ::-1], _SHARE) for each in clipped)])
+    outward = 0.5 * 10.0 ** (math.floor(math.log10(high - low)) - 2)
+    return ordered(low if law.low >= 0 else low - outward, high + outward, sizes=law.low >= 0)
