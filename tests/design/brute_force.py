@@ -36,12 +36,15 @@ class Records:
 
     def __init__(self, law, theta, step=1e-4):
         """`law` is a function of θ that returns a frozen distribution of SciPy, or something like it."""
-        self.step = step * max(abs(theta), 1.0)
+        spread = float(np.diff(law(theta).ppf([0.25, 0.75]))[0])
+        self.step = step * (min(abs(theta), spread) or spread)
         edges = probabilities()
         ends = law(theta).ppf(edges)
         self.x = law(theta).ppf(0.5 * (edges[1:] + edges[:-1]))
-        self.masses = np.stack([np.diff(law(t).cdf(ends)) for t in (theta - self.step, theta, theta + self.step)])
-        self.masses[:, -1] += 1 - self.masses.sum(axis=1)
+        below = np.stack([law(t).cdf(ends) for t in (theta - self.step, theta, theta + self.step)])
+        # what a moving support pushes out belongs to its last cell
+        below[:, 0], below[:, -1] = 0.0, 1.0
+        self.masses = np.diff(below, axis=1)
         self.mass = self.masses[1]
         self.slope = (self.masses[2] - self.masses[0]) / (2 * self.step)
         self.quantile = law(theta).ppf

@@ -1,5 +1,7 @@
 """Forty populations of one parameter, each for Confide and for SciPy; the second half has heavy tails or is a user's own."""
 
+import functools
+
 import numpy as np
 import numpyro.distributions as dist
 from numpyro.distributions import constraints, transforms
@@ -42,20 +44,22 @@ def _exp(base):
 
 
 def _own(name, constraint, family):
+    """How to make a user's own population: they are made when asked for, as each is compiled."""
+
     def with_name(**given):
         return family(given[name])
 
-    return cf.Population(with_name, {name: constraint})
+    return functools.partial(cf.Population, with_name, {name: constraint})
 
 
 def light():
-    """Name → (population, θ, SciPy's law of θ)."""
+    """Name → (how to make the population, θ, SciPy's law of θ)."""
     known = cf.populations
     return {
-        "normal mean": (known.normal_mean(), 0.5, stats.norm),
-        "normal variance": (known.normal_variance(), 2.0, lambda t: stats.norm(scale=np.sqrt(t))),
-        "exponential": (known.exponential(), 1.0, lambda t: stats.expon(scale=1 / t)),
-        "uniform width": (known.uniform_width(), 1.0, lambda t: stats.uniform(-t, 2 * t)),
+        "normal mean": (known.normal_mean, 0.5, stats.norm),
+        "normal variance": (known.normal_variance, 2.0, lambda t: stats.norm(scale=np.sqrt(t))),
+        "exponential": (known.exponential, 1.0, lambda t: stats.expon(scale=1 / t)),
+        "uniform width": (known.uniform_width, 1.0, lambda t: stats.uniform(-t, 2 * t)),
         "Laplace scale": (_own("s", POSITIVE, lambda s: dist.Laplace(0.0, s)), 1.0, lambda t: stats.laplace(scale=t)),
         "Laplace loc": (_own("m", REAL, lambda m: dist.Laplace(m, 1.0)), 0.2, stats.laplace),
         "half-normal": (_own("s", POSITIVE, dist.HalfNormal), 1.5, lambda t: stats.halfnorm(scale=t)),
@@ -162,3 +166,9 @@ def heavy():
             lambda t: Mixed(0.8, stats.norm(t), stats.cauchy(0, 5)),
         ),
     }
+
+
+@functools.cache
+def population(name):
+    """The population of a name."""
+    return (light() | heavy())[name][0]()

@@ -64,7 +64,8 @@ def inverse(matrices: Floats) -> Floats:
     correlation = matrices / (safe[..., :, None] * safe[..., None, :])
     regular = np.all(scale > 0, axis=-1) & (np.linalg.eigvalsh(correlation)[..., 0] > 1e-13)
     found = np.linalg.inv(np.where(regular[..., None, None], correlation, np.eye(size)))
-    found = found / (safe[..., :, None] * safe[..., None, :])
+    with np.errstate(over="ignore"):  # next to no information is an infinite variance
+        found = found / safe[..., :, None] / safe[..., None, :]
     return np.where(regular[..., None, None], found, np.where(np.eye(size) > 0, np.inf, 0.0))
 
 

@@ -42,9 +42,11 @@ class Clip(MeanFamily):
     def box(self, law: Tabulated) -> list[tuple[float, float]]:
         """Normal scores of the two clips."""
         with np.errstate(all="ignore"):
-            change = np.diff(np.asarray(Expression(self.of)(interior(law)), dtype=float))
-        monotone = np.all(change >= 0) or np.all(change <= 0)
-        return [(-6.0, 1.0), (-1.0, 6.0)] if monotone and np.any(change != 0) else []
+            values = np.asarray(Expression(self.of)(interior(law)), dtype=float)
+        if not np.all(np.isfinite(values)) or np.ptp(values) == 0:
+            return []
+        change = np.diff(values)
+        return [(-6.0, 1.0), (-1.0, 6.0)] if np.all(change >= 0) or np.all(change <= 0) else []
 
     def statistic(self, law: Tabulated, parameters: Floats) -> Mean:
         """The mean of x, or of what is made of it."""

@@ -1,8 +1,8 @@
 """The score written as an expression: a closed form that it is affine in, or a table with few knots.
 
-A closed form is recognised by a fit that leaves nothing over: a few functions by themselves, a power whose exponent
-three points give away, and the rational functions of Student's t, Cauchy's and the like, whose numbers come out of a
-linear regression of x²·score on (x·score, score, x², x, 1).
+A closed form is recognised by a fit that leaves nothing over: a few functions by themselves, a power or an exponential
+whose exponent three points give away, and the rational functions of Student's t, Cauchy's and the like, whose numbers
+come out of a linear regression of x²·score on (x·score, score, x², x, 1).
 """
 
 from __future__ import annotations
@@ -50,10 +50,13 @@ def _closed(law: Tabulated, score: Floats, mass: Floats) -> str | None:
     x = interior(law)
     if not law.population.discrete:
         if law.low >= 0:
-            choices += _POSITIVE + (_UNIT if law.high <= 1 else ()) + _powers(x, score, mass)
-        choices += _rational(x, score, mass)
+            a = _exponent(np.log(x), score, mass)
+            choices += _POSITIVE + (_UNIT if law.high <= 1 else ()) + (((f"x**{a:g}",),) if a else ())
+        a = _exponent(x, score, mass)
+        choices += _rational(x, score, mass) + (((f"exp({a:g} * x)",),) if a else ())
     for choice in choices:
-        columns = np.stack([np.asarray(Expression(text)(x), dtype=float) for text in choice] + [np.ones_like(x)])
+        with np.errstate(over="ignore"):
+            columns = np.stack([np.asarray(Expression(text)(x), dtype=float) for text in choice] + [np.ones_like(x)])
         solution = _fit(columns, score, mass)
         if solution is not None:
             return choice[0] if len(choice) == 1 else _sum(solution[0] / solution[1], *choice)
@@ -77,16 +80,14 @@ def _sum(ratio: float, first: str, second: str) -> str:
     return f"{second} {'-' if ratio < 0 else '+'} {rounded(abs(ratio), 6):g} * {first}"
 
 
-def _powers(x: Floats, score: Floats, mass: Floats) -> tuple[tuple[str, ...], ...]:
-    """x**a, where equal steps of log x change the score by amounts in a constant ratio."""
-    low, high = np.interp([0.2, 0.8], np.cumsum(mass) / mass.sum(), np.log(x))
-    logs = np.linspace(low, high, 3)
-    steps = np.diff(np.interp(logs, np.log(x), score))
+def _exponent(v: Floats, score: Floats, mass: Floats) -> float:
+    """a, where the score is affine in exp(a·v): equal steps of v change it by amounts in a constant ratio; 0 if not."""
+    low, high = np.interp([0.2, 0.8], np.cumsum(mass) / mass.sum(), v)
+    steps = np.diff(np.interp(np.linspace(low, high, 3), v, score))
     if high <= low or steps[0] == 0 or steps[1] / steps[0] <= 0:
-        return ()
+        return 0.0
     # interpolation blurs the exponent, which people choose round
-    a = round(2 * math.log(steps[1] / steps[0]) / (high - low), 3)
-    return ((f"x**{a:g}",),) if a not in (0.0, 1.0) else ()
+    return round(2 * math.log(steps[1] / steps[0]) / (high - low), 3)
 
 
 def _rational(x: Floats, score: Floats, mass: Floats) -> tuple[tuple[str, ...], ...]:
@@ -106,24 +107,28 @@ def _rational(x: Floats, score: Floats, mass: Floats) -> tuple[tuple[str, ...], 
 
 
 def _table(law: Tabulated, score: Floats, mass: Floats) -> str:
-    """Knots where a broken line departs most from the score, as many as it takes to leave next to nothing over."""
+    """Knots where a broken line departs most from the score, as many as it takes to leave next to nothing over.
+
+    The line is one in log x where positive records differ by more than a factor of ten.
+    """
     usable = mass > 0
-    x, score, mass = law.x[usable], score[usable], mass[usable]
+    x, score, mass = interior(law)[usable], score[usable], mass[usable]
+    low, high = np.interp([0.1, 0.9], np.cumsum(mass) / mass.sum(), x)
+    over = "log(x)" if low > 0 and high > 10 * low and law.low >= 0 and not law.population.discrete else "x"
+    x = np.log(x) if over == "log(x)" else x
     first, last = _reach(score, mass)
-    chosen = sorted({first, int(np.searchsorted(np.cumsum(mass), 0.5 * mass.sum())), last})
-    middle = mass @ score / mass.sum()
-    allowed = _LEFT * (mass @ (score - middle) ** 2)
-    while True:
-        residual = np.abs(score - np.interp(x, x[chosen], score[chosen]))
-        losses = np.add.reduceat(mass * residual**2, np.append(0, chosen[1:-1]))
-        if losses.sum() <= allowed or len(chosen) >= _KNOTS:
-            break
+    chosen = sorted({first, (first + last) // 2, last})
+    allowed = 0.5 * _LEFT * (mass @ (score - mass @ score / mass.sum()) ** 2)
+    between = (np.arange(x.size) >= first) & (np.arange(x.size) < last)
+    while len(chosen) < _KNOTS:
+        residual = np.where(between, np.abs(score - np.interp(x, x[chosen], score[chosen])), 0.0)
+        losses = np.add.reduceat(mass * residual**2, chosen[:-1])
         worst = int(np.argmax(losses))
         inside = np.arange(chosen[worst] + 1, chosen[worst + 1])
-        if inside.size == 0:
+        if losses.sum() <= allowed or inside.size == 0:
             break
         chosen = sorted([*chosen, int(inside[np.argmax(residual[inside])])])
-    return _interp(x, score, chosen)
+    return _interp(over, x, score, chosen)
 
 
 def _reach(score: Floats, mass: Floats) -> tuple[int, int]:
@@ -145,7 +150,7 @@ def innermost(values: Floats, mass: Floats, share: float) -> int:
     return int(np.flatnonzero(small)[-1]) if small.any() else 0
 
 
-def _interp(x: Floats, score: Floats, chosen: list[int]) -> str:
+def _interp(over: str, x: Floats, score: Floats, chosen: list[int]) -> str:
     """The table as a text, with knots rounded to a hundredth of their distances."""
     at = x[chosen]
     gaps = np.diff(at)
@@ -153,7 +158,7 @@ def _interp(x: Floats, score: Floats, chosen: list[int]) -> str:
     knots = np.unique([round(k, 2 - math.floor(math.log10(gap))) for k, gap in zip(at, near, strict=True)])
     values = np.interp(knots, x, score)
     digits = 3 - math.floor(math.log10(max(np.ptp(values), 1e-300)))
-    return f"interp(x, [{_listed(knots)}], [{_listed(np.round(values, digits))}])"
+    return f"interp({over}, [{_listed(knots)}], [{_listed(np.round(values, digits))}])"
 
 
 def _listed(numbers: Floats) -> str:

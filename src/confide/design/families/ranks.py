@@ -13,6 +13,8 @@ from confide.design.family import Floats
 from confide.design.tabulated import Tabulated
 
 _OUTSIDE = 1e-3
+#: a share of records that makes no difference
+_NO_MATTER = 0.01
 
 
 class Side(NamedTuple):
@@ -57,9 +59,13 @@ def wide(law: Tabulated) -> tuple[float, float]:
     return float(f"{math.floor(low / step) * step:.12g}"), float(f"{math.ceil(high / step) * step:.12g}")
 
 
-def readable(law: Tabulated, value: float) -> float:
-    """A threshold rounded to what makes no difference: three digits of the records' spread, or of its own size."""
-    quartiles = law.levels(law.x, np.asarray([-0.6745, 0.6745]))
-    spread = float(quartiles[1] - quartiles[0]) or 1.0
-    size = min(spread, abs(value)) if law.low >= 0 and value > 0 else spread
-    return round(value, 2 - math.floor(math.log10(size)))
+def readable(law: Tabulated, side: Side, at: int) -> float:
+    """The threshold at a position, with as few digits as leave the shares on its two sides what they are."""
+    value, below = float(side.edges[at]), law.points.weights @ side.below
+    share = float(below[at])
+    digits = 1 - math.floor(math.log10(float(np.ptp(side.edges[(below > 0.1) & (below < 0.9)])) or 1.0))
+    for more in range(digits, digits + 12):
+        found = round(value, more)
+        if abs(np.interp(found, side.edges, below) - share) <= _NO_MATTER * min(share, 1 - share):
+            return found
+    return value

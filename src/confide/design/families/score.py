@@ -118,5 +118,5 @@ def _bounds(law: Tabulated, clipped: list[Floats]) -> tuple[float, float]:
     x, last = interior(law), law.x.size - 1
     low = float(x[min(innermost(each, law.mass, _SHARE) for each in clipped)])
     high = float(x[max(last - innermost(each[::-1], law.mass[:, ::-1], _SHARE) for each in clipped)])
-    outward = 0.5 * 10.0 ** (math.floor(math.log10(high - low)) - 2)
+    outward = 0.499 * 10.0 ** (math.floor(math.log10(high - low)) - 2)
     return ordered(low if law.low >= 0 else low - outward, high + outward, sizes=law.low >= 0)
