@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 
 import numpy as np
 
 from confide.design.families.forms import interior
 from confide.design.family import Candidates, Floats, MeanFamily, ordered
+from confide.design.problem import Found, Problem
 from confide.design.tabulated import Tabulated
 from confide.expression import Expression
+from confide.mechanism import Mechanism
 from confide.statistic import Mean
 
 
@@ -39,10 +42,13 @@ class Clip(MeanFamily):
     def __repr__(self) -> str:
         return "Clip()" if self.of == "x" else f"Clip({self.of!r})"
 
+    def search(self, problem: Problem, kind: type[Mechanism]) -> Found | None:
+        """The best clips; remembered, as the clipped score may ask for the same."""
+        return _best(self, problem, kind)
+
     def box(self, law: Tabulated) -> list[tuple[float, float]]:
         """Normal scores of the two clips."""
-        with np.errstate(all="ignore"):
-            values = np.asarray(Expression(self.of)(interior(law)), dtype=float)
+        values = _tabulated(self.of, law)
         if not np.all(np.isfinite(values)) or np.ptp(values) == 0:
             return []
         change = np.diff(values)
@@ -54,9 +60,20 @@ class Clip(MeanFamily):
         return Mean(self.of, bounds=ordered(*ends, sizes=self.of != "x"))
 
     def values(self, law: Tabulated, parameters: Floats) -> Candidates:
-        """s of clip(x, low, high)."""
-        ends = np.sort(law.levels(interior(law), parameters), axis=1)
-        s = Expression(self.of)
-        at_ends = np.sort(np.asarray(s(ends), dtype=float), axis=1)
-        values = np.asarray(s(np.clip(law.x, ends[:, :1], ends[:, 1:])), dtype=float)
-        return Candidates(values[:, None], at_ends[:, :1], at_ends[:, 1:])
+        """s of clip(x, low, high), which is s clipped, as it rises or falls throughout."""
+        at_ends = np.sort(Expression(self.of)(law.levels(interior(law), parameters)), axis=1)
+        low, high = at_ends[:, :1], at_ends[:, 1:]
+        return Candidates(np.clip(_tabulated(self.of, law), low[..., None], high[..., None]), low, high)
+
+
+@functools.lru_cache(maxsize=16)
+def _tabulated(text: str, law: Tabulated) -> Floats:
+    with np.errstate(all="ignore"):
+        return np.asarray(Expression(text)(interior(law)), dtype=float)
+
+
+@functools.lru_cache(maxsize=16)
+def _best(family: Clip, problem: Problem, kind: type[Mechanism]) -> Found | None:
+    from confide.design.search import best_mean
+
+    return best_mean(family, problem, kind)
