@@ -36,7 +36,7 @@ class Records:
 
     def __init__(self, law, theta, step=1e-4):
         """`law` is a function of θ that returns a frozen distribution of SciPy, or something like it."""
-        spread = float(np.diff(law(theta).ppf([0.25, 0.75]))[0])
+        spread = float(np.diff(law(theta).ppf(np.asarray([0.25, 0.75])))[0])
         self.step = step * (min(abs(theta), spread) or spread)
         edges = probabilities()
         ends = law(theta).ppf(edges)

@@ -80,7 +80,7 @@ def optimize(
     >>> from confide.design import optimize
     >>> found = optimize(cf.populations.normal_variance(), privacy=cf.GDP(1.0), n=100, theta=2.0, exact=False)
     >>> print(found.best.statistic)
-    the mean of clip(x**2, 0.4, 9.86) with x clipped to [-3.14, 3.14]
+    the mean of clip(x**2, 0.4, 9.85) with x clipped to [-3.14, 3.14]
     >>> round(float(found.table["normal"].iloc[0]), 1)
     10.2
     """

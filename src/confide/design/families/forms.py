@@ -66,7 +66,8 @@ def _closed(law: Tabulated, score: Floats, mass: Floats) -> str | None:
 def _fit(columns: Floats, score: Floats, mass: Floats) -> Floats | None:
     """The coefficients of a least-squares fit that leaves nothing over; None where it does."""
     root = np.sqrt(mass)
-    size = np.linalg.norm(columns * root, axis=1)
+    with np.errstate(over="ignore", invalid="ignore"):  # an exponential may be too large for a number
+        size = np.linalg.norm(columns * root, axis=1)
     if not np.all(np.isfinite(size)) or not np.all(size > 0):
         return None
     solution, *_ = np.linalg.lstsq((columns * root / size[:, None]).T, score * root, rcond=None)

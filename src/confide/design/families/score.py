@@ -46,7 +46,7 @@ class ClippedScore(MeanFamily):
     >>> families = [cf.families.ClippedScore()]
     >>> found = cf.optimize(population, privacy=cf.GDP(1.0), n=100, theta=2.0, families=families, exact=False)
     >>> print(found.best.statistic)
-    the mean of clip(x**2, 0.4, 9.86) with x clipped to [-3.14, 3.14]
+    the mean of clip(x**2, 0.4, 9.85) with x clipped to [-3.14, 3.14]
     """
 
     name = "clipped score"

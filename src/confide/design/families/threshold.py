@@ -13,7 +13,7 @@ from confide.mechanism.response import keep_probability
 from confide.statistic import Each, Mean
 
 #: the least expected number of records on the rarer side of a threshold
-_RAREST = 0.1
+_RAREST = 0.25
 
 
 class Threshold(Family):
