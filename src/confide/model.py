@@ -83,8 +83,8 @@ class Model:
 
         `auto` takes an exact route where there is one, and warns (`ApproximationWarning`) where there is none and the
         normal approximation serves; "normal" is that approximation, the paper's. Differentiable in θ and usable inside
-        other JAX transformations, where θ cannot be checked. The derivative is NaN where s jumps at a point at which the
-        density of a record jumps too, so that derivatives from the left and from the right differ.
+        other JAX transformations, where θ cannot be checked. The derivative is NaN where s jumps at a point at which
+        the density of a record jumps too, so that derivatives from the left and from the right differ.
 
         >>> import confide as cf
         >>> channel = cf.Channel(cf.Mean("abs(x)", bounds=(-10, 10)), cf.Laplace(cf.PureDP(5.0)), n=100)
