@@ -12,6 +12,7 @@ from confide.channel import Channel
 from confide.design import Comparison, Family, Optimum, Pilot, Study, compare, families, optimize, pilot, study
 from confide.errors import (
     AccuracyError,
+    ApproximationWarning,
     ConfideError,
     ExpressionError,
     IncompatibleError,
@@ -49,6 +50,7 @@ if typing.TYPE_CHECKING:
 __all__ = [
     "AccuracyError",
     "ApproxDP",
+    "ApproximationWarning",
     "Audit",
     "BudgetError",
     "Calibration",

@@ -11,6 +11,10 @@ Everything that Confide raises on purpose descends from one root, so that a call
     ├── IncompatibleError (also TypeError)     two parts that do not fit, such as a mechanism and a statistic
     └── AccuracyError                          a computation that cannot reach the accuracy it promises
 
+and what it warns of::
+
+    ApproximationWarning (a UserWarning)       nothing exact serves, and an approximation of unknown error was taken
+
 An `InvalidArgument` is built from its four parts, so that no message can forget one of them. No error tells the
 password or token of a URL, neither in its message nor in its value.
 """
@@ -119,5 +123,16 @@ class AccuracyError(ConfideError, ArithmeticError):
     """A computation cannot reach the accuracy that it promises.
 
     >>> issubclass(AccuracyError, ArithmeticError)
+    True
+    """
+
+
+class ApproximationWarning(UserWarning):
+    """Nothing exact serves what was asked, and an approximation of unknown error was taken instead.
+
+    Ask for the approximation by its name (route="normal") and there is no warning; make it an error with
+    `warnings.simplefilter("error", cf.ApproximationWarning)`.
+
+    >>> issubclass(ApproximationWarning, UserWarning)
     True
     """

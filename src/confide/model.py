@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -14,8 +15,8 @@ import numpy as np
 from confide._precision import float64
 from confide._random import as_key
 from confide.channel import Channel
-from confide.errors import InvalidArgument
-from confide.mechanism import Law
+from confide.errors import ApproximationWarning, IncompatibleError, InvalidArgument
+from confide.mechanism import Law, RandomizedResponse
 from confide.population import Population
 from confide.statistic import Mean, Statistic
 
@@ -45,6 +46,14 @@ class Model:
             )
         if not isinstance(self.channel, Channel):
             raise InvalidArgument("channel", self.channel, "is not a channel", "use Channel(statistic, mechanism, n)")
+        codes = (
+            isinstance(self.channel.mechanism, RandomizedResponse) and self.channel.statistic.transforms[0].is_identity
+        )
+        if codes and not self.population.discrete:
+            raise IncompatibleError(
+                f"randomized response reads x on {self.channel.statistic.bounds} as the code of a category, but "
+                f"records of {self.population.name} are no whole numbers; ask a question, such as 'x > 1'"
+            )
 
     @float64
     def simulate(self, key: Any, theta: Any, shape: tuple[int, ...] = ()) -> Any:
@@ -72,8 +81,10 @@ class Model:
     def log_likelihood(self, theta: Any, value: Any, route: str = "auto") -> Any:
         """log p(y | θ) of published values: shape batch of θ + batch of values.
 
-        `auto` takes an exact route where there is one; "normal" is the paper's approximation. Differentiable in θ and
-        usable inside other JAX transformations, where θ cannot be checked.
+        `auto` takes an exact route where there is one, and warns (`ApproximationWarning`) where there is none and the
+        normal approximation serves; "normal" is that approximation, the paper's. Differentiable in θ and usable inside
+        other JAX transformations, where θ cannot be checked. The derivative is NaN where s jumps at a point at which
+        the density of a record jumps too, so that derivatives from the left and from the right differ.
 
         >>> import confide as cf
         >>> channel = cf.Channel(cf.Mean("abs(x)", bounds=(-10, 10)), cf.Laplace(cf.PureDP(5.0)), n=100)
@@ -82,8 +93,16 @@ class Model:
         -1.875881 -1.736641
         """
         from confide.likelihood import choose_route
+        from confide.likelihood.two_sided import watched
 
         chosen = choose_route(self, route)
+        if route == "auto" and chosen.approximate:
+            warnings.warn(
+                f"no exact route serves {self.channel.statistic} under {self.channel.mechanism}: this is the normal "
+                "approximation, whose error is not known; ask for it by route='normal', or use infer",
+                ApproximationWarning,
+                stacklevel=3,
+            )
         thetas = self.population.theta(theta)
         batch, shape = thetas.shape[:-1], self.channel.value_shape
         if isinstance(value, jax.core.Tracer):
@@ -97,6 +116,7 @@ class Model:
         rows = thetas.reshape(-1, thetas.shape[-1])
         if isinstance(thetas, jax.core.Tracer) or isinstance(value, jax.core.Tracer):
             found: Any = chosen.traced(self, rows, jnp.asarray(each))
+            found += jax.vmap(lambda row: watched(self, row))(rows)[:, None]
         else:
             found = chosen.log_likelihood(self, np.asarray(rows), np.asarray(each))
         return found.reshape((*batch, *values.shape[: values.ndim - len(shape)]))

@@ -17,8 +17,8 @@ import jax.numpy as jnp
 import numpy as np
 import numpyro.distributions as dist
 from jaxtyping import Array, Float
-from numpyro.distributions import biject_to
 
+from confide import coordinates
 from confide._compile import IN_A_HURRY
 from confide.errors import InvalidArgument
 from confide.population import Population
@@ -42,6 +42,8 @@ class Prior(eqx.Module):
     """
 
     parts: tuple[Any, ...]
+    #: from free coordinates to the support of each part
+    maps: tuple[Any, ...]
     #: draws of θ (2048, d), made once: where the prior's mass lies, and where chains may start
     probes: Float[Array, "draws d"]
     names: tuple[str, ...] = eqx.field(static=True)
@@ -73,9 +75,10 @@ class Prior(eqx.Module):
             raise InvalidArgument("prior", sorted(given), f"leaves out {', '.join(missing)}", _REMEDY)
         with jax.enable_x64(True):
             checked = [_checked(part, given[part.name], key) for key, part in enumerate(population.space)]
-            probes = jax.device_put(np.concatenate([probe.reshape(_PROBES, -1) for _, probe in checked], axis=-1))
+            probes = jax.device_put(np.concatenate([probe.reshape(_PROBES, -1) for *_, probe in checked], axis=-1))
         sizes = tuple(part.size for part in population.space)
-        return cls(tuple(part for part, _ in checked), probes, population.names, sizes)
+        parts, maps, _ = zip(*checked, strict=True)
+        return cls(parts, maps, probes, population.names, sizes)
 
     @property
     def dimension(self) -> int:
@@ -90,8 +93,8 @@ class Prior(eqx.Module):
     @property
     def _free_sizes(self) -> tuple[int, ...]:
         return tuple(
-            biject_to(part.support).inverse_shape((size,))[0] if part.event_dim else 1
-            for part, size in zip(self.parts, self.sizes, strict=True)
+            freed.inverse_shape((size,))[0] if part.event_dim else 1
+            for part, freed, size in zip(self.parts, self.maps, self.sizes, strict=True)
         )
 
     def _split(self, theta: Float[Array, "... d"], sizes: tuple[int, ...]) -> list[Any]:
@@ -117,10 +120,7 @@ class Prior(eqx.Module):
         """
         total = jnp.zeros(jnp.shape(theta)[:-1])
         for part, piece in zip(self.parts, self._split(theta, self.sizes), strict=True):
-            inside = part.support(piece)
-            # a point of the support stands in outside it, so that no NaN reaches a derivative
-            safe = jnp.where(inside[..., None] if part.event_dim else inside, piece, part.support.feasible_like(piece))
-            total = total + jnp.where(inside, part.log_prob(safe), -jnp.inf)
+            total = total + coordinates.log_density(part, piece)
         return total
 
     def sample(self, key: jax.Array, shape: tuple[int, ...] = ()) -> Float[Array, "... d"]:
@@ -147,7 +147,7 @@ class Prior(eqx.Module):
         [1.]
         """
         pieces = self._split(free, self._free_sizes)
-        return self._join([biject_to(part.support)(piece) for part, piece in zip(self.parts, pieces, strict=True)])
+        return self._join([freed(piece) for freed, piece in zip(self.maps, pieces, strict=True)])
 
     def unconstrain(self, theta: Float[Array, "... d"]) -> Float[Array, "... k"]:
         """The inverse of `constrain`.
@@ -160,7 +160,7 @@ class Prior(eqx.Module):
         [0.]
         """
         pieces = self._split(theta, self.sizes)
-        return self._join([biject_to(part.support).inv(piece) for part, piece in zip(self.parts, pieces, strict=True)])
+        return self._join([freed.inv(piece) for freed, piece in zip(self.maps, pieces, strict=True)])
 
     def log_jacobian(self, free: Float[Array, "... k"]) -> Float[Array, "..."]:
         """log |∂θ/∂free|: what the density of the free coordinates gains on that of θ.
@@ -173,9 +173,8 @@ class Prior(eqx.Module):
         0.5
         """
         total = jnp.zeros(jnp.shape(free)[:-1])
-        for part, piece in zip(self.parts, self._split(free, self._free_sizes), strict=True):
-            transform = biject_to(part.support)
-            total = total + transform.log_abs_det_jacobian(piece, transform(piece))
+        for freed, piece in zip(self.maps, self._split(free, self._free_sizes), strict=True):
+            total = total + freed.log_abs_det_jacobian(piece, freed(piece))
         return total
 
     def log_prob_free(self, free: Float[Array, "... k"]) -> Float[Array, "..."]:
@@ -188,7 +187,10 @@ class Prior(eqx.Module):
         ...     print(f"{prior.log_prob_free(np.array([0.0])):.4f}")
         -1.3069
         """
-        return self.log_prob(self.constrain(free)) + self.log_jacobian(free)
+        total = jnp.zeros(jnp.shape(free)[:-1])
+        for part, freed, piece in zip(self.parts, self.maps, self._split(free, self._free_sizes), strict=True):
+            total = total + coordinates.log_density_free(part, freed, piece)
+        return total
 
     def by_name(self, theta: Any) -> dict[str, Any]:
         """θ (…, d) as a dictionary of its parameters.
@@ -210,12 +212,10 @@ class Prior(eqx.Module):
         return f"Prior({', '.join(f'{name} ~ {type(part).__name__}' for name, part in listed)})"
 
 
-def _probe(part: Any, key: int) -> tuple[np.ndarray, np.ndarray]:
-    """Draws from a distribution, and its log density there."""
+def _probe(part: Any, key: int) -> np.ndarray:
+    """Draws from a distribution."""
     probes = _by_numpy(part, np.random.default_rng(key))
-    if probes is None:
-        probes = np.asarray(_sampled(part, jax.random.key(key)))
-    return probes, np.asarray(_log_prob(part, probes))
+    return np.asarray(_sampled(part, jax.random.key(key))) if probes is None else probes
 
 
 def _by_numpy(part: Any, generator: np.random.Generator) -> np.ndarray | None:
@@ -260,8 +260,8 @@ def at_free(prior: Prior, free: jax.Array) -> tuple[jax.Array, jax.Array]:
     return prior.constrain(free), prior.log_prob_free(free)
 
 
-def _checked(parameter: Any, given: object, key: int) -> tuple[Any, np.ndarray]:
-    """A proper distribution over one parameter, in double precision, and draws from it."""
+def _checked(parameter: Any, given: object, key: int) -> tuple[Any, Any, np.ndarray]:
+    """A proper distribution over one parameter, in double precision, the map that frees it, and draws from it."""
     argument = f"prior[{parameter.name!r}]"
     if not isinstance(given, dist.Distribution):
         raise InvalidArgument(argument, given, "is not a numpyro distribution", _REMEDY)
@@ -272,7 +272,9 @@ def _checked(parameter: Any, given: object, key: int) -> tuple[Any, np.ndarray]:
         wanted = f"a vector of {parameter.size}" if parameter.vector else "one number"
         raise InvalidArgument(argument, type(given).__name__, f"is not a distribution over {wanted}", _REMEDY)
     exact = jax.tree.map(_double, given)
-    probes, density = _probe(exact, key)
+    probes = coordinates.inwards(parameter.constraint, _probe(exact, key))
+    points = coordinates.looked_at(exact, probes)
+    density = np.asarray(_log_prob(exact, np.concatenate([probes, points])))
     if not np.all(np.isfinite(probes)) or np.any(np.isnan(density)):
         problem = "has parameters outside their space"
         raise InvalidArgument(argument, type(given).__name__, problem, _REMEDY)
@@ -280,7 +282,7 @@ def _checked(parameter: Any, given: object, key: int) -> tuple[Any, np.ndarray]:
         problem = f"gives mass to values that are not {parameter.constraint}"
         remedy = "use a distribution on the parameter's own space; truncate it, or choose another"
         raise InvalidArgument(argument, type(given).__name__, problem, remedy)
-    return exact, probes
+    return exact, coordinates.coordinate(exact, points, density[_PROBES:]), probes
 
 
 def _double(leaf: Any) -> Any:

@@ -195,6 +195,23 @@ def test_a_prior_and_a_worst_case():
     np.testing.assert_allclose(worst.best.statistic.bounds, fast.best.statistic.bounds, rtol=0.02)
 
 
+def test_a_prior_that_reaches_where_nothing_is_said():
+    """A rate near zero leaves a clipped count or a bit without information: that is one θ among many."""
+    found = optimize(
+        cf.populations.poisson(),
+        privacy=cf.PureDP(1.0),
+        n=100,
+        prior={"rate": dist.Gamma(3.0, 1.0)},
+        families=[families.Clip(), families.Threshold()],
+        exact=False,
+    )
+    table = found.table
+    assert table["family"][0] == "clip"
+    assert np.isfinite(table["expected_variance"]).all()
+    assert table["share of best"].between(0.01, 1.0).all()
+    assert table["share of best"].is_monotonic_decreasing
+
+
 def test_counts_are_clipped_at_counts():
     found = optimize(cf.populations.poisson(), privacy=cf.GDP(1.0), n=100, theta=3.0, exact=False)
     assert found.best.statistic == cf.Mean("x", bounds=(1, 6))

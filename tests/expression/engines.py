@@ -6,7 +6,7 @@ import ibis
 import numpy as np
 import pyarrow as pa
 
-from confide.expression.database import column_of, read_in_database, staged_sql
+from confide.expression.database import column_of, compiling, read_in_database
 from confide.expression.evaluate import ArrayReader, evaluate
 from confide.expression.pieces import kink_hints
 from confide.expression.tree import Interp, Number, nodes, read
@@ -57,7 +57,7 @@ def by_flushing(trees, x):
 
 def by_duckdb(trees, x):
     table = ibis.memtable(pa.table({"i": np.arange(x.size), "x": x}))
-    with staged_sql():
+    with compiling():
         for index, tree in enumerate(trees):
             table, value = read_in_database(tree, table, "x", "duckdb")
             table = table.mutate(**{f"s{index}": column_of(table, value)})

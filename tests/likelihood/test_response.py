@@ -10,7 +10,7 @@ from scipy import stats
 
 from confide import populations
 from confide.channel import Channel
-from confide.errors import InvalidArgument
+from confide.errors import IncompatibleError, InvalidArgument
 from confide.likelihood.response import ResponseRoute
 from confide.mechanism import Laplace, RandomizedResponse
 from confide.model import Model
@@ -92,13 +92,10 @@ def test_several_levels_by_brute_force():
         assert float(value) == pytest.approx(expected, rel=1e-12)
 
 
-def test_a_continuous_record_read_as_a_code_takes_the_nearest():
-    """`x` on (0, 2) is read as one of three codes, and a continuous record is nearest to one of them."""
-    model = model_of(populations.normal_variance(), "x", (0, 2), 1.0, 1)
-    law = stats.norm(scale=1.0)
-    expected = np.log(brute([law.cdf(0.5), law.cdf(1.5) - law.cdf(0.5), law.sf(1.5)], 1 / (1 + 2 * math.exp(-1.0))))
-    found = [float(ROUTE.log_likelihood(model, [[1.0]], [[level]])[0, 0]) for level in (0.0, 1.0, 2.0)]
-    np.testing.assert_allclose(found, expected, rtol=1e-12)
+def test_records_that_are_no_whole_numbers_have_no_category_codes():
+    with pytest.raises(IncompatibleError, match="code of a category"):
+        model_of(populations.normal_variance(), "x", (0, 2), 1.0, 1)
+    model_of(populations.categorical(3), "x", (0, 2), 1.0, 1)
 
 
 def test_the_derivative_in_a_trace():

@@ -34,9 +34,10 @@ def compare(
     """Which of several channels, at one guarantee, says the most about θ.
 
     Give either `theta`, one value or a grid (all weighing the same), or a `prior` to average over. `criterion` ranks:
-    "expected_variance" (∫ tr F⁻¹ η, what mean squared error follows), "information" (∫ tr F η, the paper's), "log_det"
-    or "minimum" (the worst case over θ). Channels with different guarantees are refused unless `unequal=True`; the
-    table then says what each costs in one currency (in ε at `delta`, if one is given).
+    "expected_variance" (∫ tr (F + J)⁻¹ η with J what the prior knows by itself: what mean squared error follows),
+    "information" (∫ tr F η, the paper's), "log_det" or "minimum" (the worst case over θ). Channels with different
+    guarantees are refused unless `unequal=True`; the table then says what each costs in one currency (in ε at `delta`,
+    if one is given).
 
     The information is exact where there is an exact route; `method` is passed to `information`. Where it is a Monte
     Carlo estimate, a winner must win by three standard errors, otherwise no difference is shown and `best` is None.

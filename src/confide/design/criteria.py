@@ -2,10 +2,13 @@
 
 | criterion | is | better |
 |---|---|---|
-| expected_variance | ∫ tr F⁻¹ η, the posterior variance to expect: what mean squared error follows | smaller |
+| expected_variance | ∫ tr (F + J)⁻¹ η, the posterior variance to expect: what mean squared error follows | smaller |
 | information | ∫ tr F η, the paper's | larger |
 | log_det | ∫ log det F η, free of the parameters' units | larger |
 | minimum | the least eigenvalue of F over all θ: the worst case | larger |
+
+J is what a prior knows by itself, 1/σ² of the normal law with its quartiles; at given θ there is none. Priors reach
+where F vanishes, such as a rate of zero: with J no single θ decides, as it would for an average of F⁻¹.
 
 A simplex has one direction fewer than entries: all of it is said of F restricted to the directions that θ can move in.
 """
@@ -29,12 +32,22 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Criterion:
-    """A score of F at each θ, with its slope in F (for errors), and whether smaller is better."""
+    """A score of F at each θ, with its slope in F (for errors), and whether smaller is better.
+
+    `posterior` says whether it is one of all that is known afterwards, the prior included.
+    """
 
     name: str
     smaller: bool
     score: Callable[[Floats], Floats]
     slope: Callable[[Floats], Floats]
+    posterior: bool = False
+
+    def judges(self, matrices: Floats, points: Points, basis: Floats) -> Floats:
+        """What is scored: F (…, k, k) in the directions of the basis (d, k), and with it what the prior knows."""
+        if not self.posterior or points.precision is None:
+            return matrices
+        return np.asarray(matrices + (basis.T * points.precision) @ basis)
 
     def total(self, matrices: Floats, points: Points) -> float:
         """The score of F (M, d, d) over all points."""
@@ -64,7 +77,8 @@ def inverse(matrices: Floats) -> Floats:
     correlation = matrices / (safe[..., :, None] * safe[..., None, :])
     regular = np.all(scale > 0, axis=-1) & (np.linalg.eigvalsh(correlation)[..., 0] > 1e-13)
     found = np.linalg.inv(np.where(regular[..., None, None], correlation, np.eye(size)))
-    found = found / (safe[..., :, None] * safe[..., None, :])
+    with np.errstate(over="ignore"):  # next to no information is an infinite variance
+        found = found / safe[..., :, None] / safe[..., None, :]
     return np.where(regular[..., None, None], found, np.where(np.eye(size) > 0, np.inf, 0.0))
 
 
@@ -94,7 +108,7 @@ def _inverse_square(matrices: Floats) -> Floats:
 CRITERIA: dict[str, Criterion] = {
     each.name: each
     for each in (
-        Criterion("expected_variance", True, lambda f: _trace(inverse(f)), _inverse_square),
+        Criterion("expected_variance", True, lambda f: _trace(inverse(f)), _inverse_square, posterior=True),
         Criterion("information", False, _trace, lambda f: np.broadcast_to(np.eye(f.shape[-1]), f.shape)),
         Criterion("log_det", False, _log_det, inverse),
         Criterion("minimum", False, _least, _least_slope),

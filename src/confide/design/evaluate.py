@@ -49,7 +49,8 @@ class Evaluation:
 
     def score(self, criterion: Criterion) -> tuple[float, float]:
         """The score over all points, and its standard error."""
-        return criterion.total(self.matrices, self.points), criterion.error(self.matrices, self.errors, self.points)
+        judged = self._judged(criterion)
+        return criterion.total(judged, self.points), criterion.error(judged, self.errors, self.points)
 
     def scores(self) -> dict[str, float]:
         """All scores by name."""
@@ -57,13 +58,17 @@ class Evaluation:
 
     def each(self, criterion: Criterion) -> tuple[Floats, Floats]:
         """The score at each θ by itself, with errors."""
-        spread = np.sqrt(np.sum((criterion.slope(self.matrices) * self.errors) ** 2, axis=(-2, -1)))
-        return criterion.score(self.matrices), np.where(np.isfinite(spread), spread, 0.0)
+        judged = self._judged(criterion)
+        spread = np.sqrt(np.sum((criterion.slope(judged) * self.errors) ** 2, axis=(-2, -1)))
+        return criterion.score(judged), np.where(np.isfinite(spread), spread, 0.0)
+
+    def _judged(self, criterion: Criterion) -> Floats:
+        return criterion.judges(self.matrices, self.points, directions(self.model.population))
 
     def deviations(self) -> Floats:
         """The posterior standard deviation to expect of each parameter, in its own units: (d,)."""
         basis = directions(self.model.population)
-        covariance = inverse(self.matrices)
+        covariance = inverse(self._judged(CRITERIA["expected_variance"]))
         with np.errstate(invalid="ignore"):
             variances = np.einsum("ia,mab,ib->mi", basis, covariance, basis)
         variances = np.where(np.isnan(variances), np.inf, variances)

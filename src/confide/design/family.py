@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -118,13 +119,18 @@ def rounded(value: float, digits: int = 4) -> float:
     return float(f"{value:.{digits}g}")
 
 
-def ordered(low: float, high: float) -> tuple[float, float]:
-    """Two rounded numbers in increasing order, apart even if they were not."""
-    low, high = rounded(min(low, high)), rounded(max(low, high))
-    if low < high:
-        return low, high
-    gap = max(abs(low), 1e-3) * 1e-3
-    return low - gap, high + gap
+def ordered(low: float, high: float, *, sizes: bool = False) -> tuple[float, float]:
+    """Two numbers in increasing order, rounded to three digits of their distance, apart even if they were not.
+
+    With `sizes` the smaller one keeps three digits of its own: where ratios of records matter.
+    """
+    low, high = min(low, high), max(low, high)
+    if low == high:
+        gap = max(abs(low), 1e-3) * 1e-3
+        return rounded(low - gap), rounded(high + gap)
+    digits = 2 - math.floor(math.log10(high - low))
+    fine = digits if not sizes or low == 0 else max(digits, 2 - math.floor(math.log10(abs(low))))
+    return round(low, fine), round(high, digits)
 
 
 def positive(law: Tabulated) -> bool:

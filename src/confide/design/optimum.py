@@ -21,15 +21,22 @@ from confide.statistic import Mean
 
 Floats = NDArray[np.float64]
 
+#: an approximation that is off by a larger share did not see what it looked at
+_FAR = 0.25
+
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A channel, its information as the search approximated it, and its exact one where that was computed."""
+    """A channel, its information as the search approximated it, and a better figure where that was computed.
+
+    `reason` says why there is no exact one, though it was asked for.
+    """
 
     family: str
     channel: Channel
     approximate: Evaluation
     exact: Evaluation | None = None
+    reason: str = ""
 
     @classmethod
     def of(cls, problem: Problem, found: Found) -> Candidate:
@@ -55,9 +62,24 @@ class Candidate:
         """Whether that figure is free of approximation."""
         return self.exact is not None and self.exact.information.exact
 
-    def judged(self, exact: Evaluation | None) -> Candidate:
+    def judged(self, exact: Evaluation) -> Candidate:
         """The same with its exact information."""
         return replace(self, exact=exact)
+
+    def dropped(self, reason: str) -> Candidate:
+        """The same, which has no exact figure for that reason."""
+        return replace(self, reason=reason)
+
+    def off(self, criterion: Criterion) -> float:
+        """How far the approximation is from the better figure, as a share (for log_det a difference)."""
+        told, found = self.approximate.score(criterion)[0], self.evaluation.score(criterion)[0]
+        if told == found:
+            return 0.0
+        if criterion.name == "log_det":
+            return abs(told - found)
+        if not (np.isfinite(told) and np.isfinite(found)) or told <= 0 or found <= 0:
+            return float("inf")
+        return max(told / found, found / told) - 1.0
 
     def loss(self, criterion: Criterion) -> float:
         """The score as something to make small."""
@@ -71,14 +93,15 @@ class Optimum:
 
     `best` is the winning channel, `channels` all of them in the order of `table`: a row per family and mechanism with
     the score that ranks, the information (averaged over θ), what the normal model and the exact route say of it, the
-    efficiency against the records' own information, and the share of the best. `explain()` says why the winner wins.
+    efficiency against the records' own information, and the share of the best. `explain()` says why the winner wins,
+    `notes` what was dropped and where the search's approximation failed.
 
     >>> import confide as cf
     >>> population = cf.populations.normal_variance()
     >>> families = [cf.families.Power()]
     >>> found = cf.optimize(population, privacy=cf.GDP(1.0), n=100, theta=2.0, families=families, exact=False)
     >>> print(found.best.statistic)
-    the mean of abs(x)**2.24 with x clipped to [-3.086, 3.086]
+    the mean of abs(x)**2.24 with x clipped to [-3.09, 3.09]
     >>> list(found.table["mechanism"])
     ['Gaussian', 'Laplace']
     """
@@ -133,6 +156,23 @@ class Optimum:
             CRITERIA["information"]
         )[0]
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences on candidates without an exact figure, which cannot win, and on a winner that was misjudged."""
+        said = [
+            f"Not ranked: {each.channel.statistic} with {each.channel.law.description} (approximate information "
+            f"{each.approximate.score(CRITERIA['information'])[0]:.4g}): {each.reason}."
+            for each in self.candidates
+            if each.reason
+        ]
+        off = self.candidates[0].off(self.problem.criterion)
+        if off > _FAR:
+            said.append(
+                f"The approximation that the search looks at is off by {off:.0%} for the winner: there may be better "
+                "channels that the search did not see."
+            )
+        return tuple(said)
+
     def explain(self) -> str:
         """Why the winner wins: how much noise it needs, what clipping costs, and what is lost to privacy.
 
@@ -147,7 +187,7 @@ class Optimum:
 
     def __str__(self) -> str:
         table = self.table.to_string(index=False, float_format=lambda number: f"{number:.4g}", max_colwidth=60)
-        return f"{table}\n\nBest:\n{self.best}"
+        return "\n".join([f"{table}\n\nBest:\n{self.best}", *self.notes])
 
     __repr__ = __str__
 

@@ -29,18 +29,23 @@ _BODY, _TAIL = np.polynomial.legendre.leggauss(5), np.polynomial.legendre.leggau
 #: successive tail panels that fall by less than this are taken for a divergent integral
 _FALL = 0.93
 _SEQUENCE = 256
+_QUARTILES, _NORMAL_RANGE = np.asarray([0.25, 0.75]), 1.3489795003921634
 #: the prior's distribution function is tabulated at quartile + interquartile range · sinh(t)
 _SINH = np.linspace(-21.0, 21.0, 15001)
 
 
 @dataclass(frozen=True, eq=False)
 class Points:
-    """θ (M, d) and weights that sum to one; `tails` lists a prior's tail panels from the inside out."""
+    """θ (M, d) and weights that sum to one; `tails` lists a prior's tail panels from the inside out.
+
+    `precision` (d,) is what a prior knows of each coordinate before anything is published, none without a prior.
+    """
 
     thetas: Floats
     weights: Floats
     prior: bool = False
     tails: tuple[tuple[NDArray[np.intp], ...], ...] = field(default=(), repr=False)
+    precision: Floats | None = None
 
     @property
     def body(self) -> NDArray[np.bool_]:
@@ -103,7 +108,8 @@ def prior_points(prior: Prior) -> Points:
     with jax.enable_x64(True):
         if prior.dimension == 1:
             levels, weights, tails = _levels()
-            return Points(quantiles(prior.parts[0], levels)[:, None], weights, True, tails)
+            found = quantiles(prior.parts[0], np.concatenate([_QUARTILES, levels]))[:, None]
+            return Points(found[2:], weights, True, tails, _precision(found[:2]))
         # a third of the time that importing everything else takes
         from scipy.stats import qmc
 
@@ -115,7 +121,14 @@ def prior_points(prior: Prior) -> Points:
                 columns.append(np.asarray(part.sample(jax.random.key(key), (_SEQUENCE,))))
             else:
                 columns.append(quantiles(part, cube[:, scalars.index(part)])[:, None])
-    return Points(np.concatenate(columns, axis=1), np.full(_SEQUENCE, 1.0 / _SEQUENCE), True)
+    thetas = np.concatenate(columns, axis=1)
+    precision = _precision(np.quantile(thetas, _QUARTILES, axis=0))
+    return Points(thetas, np.full(_SEQUENCE, 1.0 / _SEQUENCE), True, precision=precision)
+
+
+def _precision(quartiles: Floats) -> Floats:
+    """1/σ² of the normal laws with these quartiles (2, d): finite whatever a prior's tails are."""
+    return np.asarray((_NORMAL_RANGE / np.diff(quartiles, axis=0)[0]) ** 2)
 
 
 def _levels() -> tuple[Floats, Floats, tuple[tuple[NDArray[np.intp], ...], ...]]:

@@ -53,7 +53,8 @@ class Problem:
         """The score of F (B, M, d, d) as something to make small: (B,). No tail beyond the points is added."""
         reduced = np.einsum("ia,bmij,jc->bmac", self._basis, matrices, self._basis)
         finite = np.all(np.isfinite(reduced), axis=(-2, -1))
-        each = self.criterion.score(np.where(finite[..., None, None], reduced, 0.0))
+        usable = np.where(finite[..., None, None], reduced, 0.0)
+        each = self.criterion.score(self.criterion.judges(usable, self.law.points, self._basis))
         if self.criterion.name == "minimum":
             return -each.min(axis=1)
         total = np.sum(np.where(self.law.points.weights > 0, each * self.law.points.weights, 0.0), axis=1)

@@ -59,8 +59,8 @@ def minimise(losses: Callable[[Floats], Floats], box: Floats) -> Floats:
             options={
                 "initial_simplex": _simplex(start, box),
                 "maxfev": 90 * len(box),
-                "xatol": 1e-4,
-                "fatol": 1e-8,
+                "xatol": 1e-3,
+                "fatol": 1e-7,
             },
         )
         if losses(np.clip(result.x, *box.T)[None])[0] < value:

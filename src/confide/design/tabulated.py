@@ -1,10 +1,14 @@
 """A population tabulated for searching: what thousands of candidate statistics share.
 
-The line is cut into a few thousand cells, dense where any of the θ has its mass. Each cell keeps its probability at
+The line is cut into a few thousand cells that end at quantiles of every θ: cells are small in probability, however far
+out they reach, so that heavy tails cost nothing in the middle. Each cell keeps its probability at
 every θ and the derivative of that in θ, both from the distribution function, so they are exact whether the support
 moves with θ or not. The moments of any s, clipped anyhow, and their derivatives are then sums over cells: a matrix
 product for many candidates at once, and nothing is compiled for any of them. Within a cell s is taken at the middle,
 an error of second order in the cell's width; what a search finds is judged afterwards by the exact routes.
+
+Where to clip is asked for in levels of probability, by their normal scores, and never in x: the ends of a table of a
+Cauchy law are ±3·10⁸, and everything worth a look lies between ±10.
 """
 
 from __future__ import annotations
@@ -28,6 +32,8 @@ _CELLS = 2400
 _FEWEST = 60
 _SCORES = 6.0
 _MOST_COUNTS = 4000
+#: a gap so many times smaller than its neighbour is one of rounding
+_TWIN = 1e-7
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,52 +109,77 @@ def tabulate(population: Population, points: Points) -> Tabulated:
     """The table for these θ. In double precision."""
     thetas = points.thetas
     if population.discrete:
-        x = _counts(population, thetas)
-        edges = np.concatenate([[-np.inf], x[:-1] + 0.5, [np.inf]])
-        mass, slope = _masses(population, x, thetas)
+        last = _whole(population, thetas)
+        edges = np.concatenate([[-np.inf], last[:-1] + 0.5, [np.inf]])
+        x = np.floor(0.5 * (np.append(last[0], last[:-1] + 1) + last))
+        single = np.array_equal(x, last)
+        mass, slope = _masses(population, x, thetas) if single else _between(population, edges, thetas)
         # what lies beyond the last points belongs to them
         mass, slope = np.array(mass), np.array(slope)
         mass[:, -1] += 1.0 - mass.sum(axis=1)
         slope[:, :, -1] -= slope.sum(axis=2)
     else:
         inner = _edges(population, thetas)
-        below, gradient = (np.asarray(part) for part in _distribution(population, inner, thetas))
-        # what a moving end of the support pushes out or draws in belongs to the last cell inside it
-        low, high = (np.asarray(end, dtype=float)[:, None] for end in population.support(thetas))
-        gradient = np.where(((inner > low) & (inner < high))[:, None, :], gradient, 0.0)
-        ends = np.zeros_like(below[:, :1])
-        mass = np.diff(np.concatenate([ends, below, ends + 1.0], axis=1), axis=1)
-        zero = np.zeros_like(gradient[:, :, :1])
-        slope = np.diff(np.concatenate([zero, gradient, zero], axis=2), axis=2)
         x = np.concatenate([inner[:1], 0.5 * (inner[1:] + inner[:-1]), inner[-1:]])
         edges = np.concatenate([[-np.inf], inner, [np.inf]])
+        mass, slope = _between(population, edges, thetas)
     return Tabulated(population, points, x, edges, np.maximum(mass, 0.0), np.nan_to_num(slope))
 
 
-def _counts(population: Population, thetas: Floats) -> Floats:
-    """The integers that any θ gives mass to."""
+def _between(population: Population, edges: Floats, thetas: Floats) -> tuple[Floats, Floats]:
+    """The masses between edges, of which the first and the last are infinite, and their slopes in θ."""
+    inner = edges[1:-1]
+    below, gradient = (np.asarray(part) for part in _distribution(population, inner, thetas))
+    # what a moving end of the support pushes out or draws in belongs to the last cell inside it
+    low, high = (np.asarray(end, dtype=float)[:, None] for end in population.support(thetas))
+    gradient = np.where(((inner > low) & (inner < high))[:, None, :], gradient, 0.0)
+    ends = np.zeros_like(below[:, :1])
+    zero = np.zeros_like(gradient[:, :, :1])
+    mass = np.diff(np.concatenate([ends, below, ends + 1.0], axis=1), axis=1)
+    return mass, np.diff(np.concatenate([zero, gradient, zero], axis=2), axis=2)
+
+
+def _whole(population: Population, thetas: Floats) -> Floats:
+    """The last integer of each cell: all that any θ gives mass to, or, where these are many, quantiles of every θ."""
     ends = np.asarray(population.quantile(np.asarray([1e-12, 1 - 1e-12]), thetas[:, None, :]))
-    low, high = float(ends.min()), float(ends.max())
     support = [np.asarray(end, dtype=float) for end in population.support(thetas)]
-    low, high = max(low - 1, float(support[0].min())), min(high + 1, float(support[1].max()))
-    stride = max(1.0, np.ceil((high - low) / _MOST_COUNTS))
-    return np.arange(low, high + 1, stride)
+    low, high = max(ends.min() - 1, support[0].min()), min(ends.max() + 1, support[1].max())
+    if high - low <= _MOST_COUNTS:
+        return np.arange(low, high + 1)
+    return np.unique(np.concatenate([np.round(_quantiles(population, thetas)), np.clip([low, high], -1e15, 1e15)]))
 
 
 def _edges(population: Population, thetas: Floats) -> Floats:
-    """Quantiles of every θ at equally spaced normal scores, merged."""
+    """Quantiles of every θ at equally spaced normal scores, merged, with zero and the ends of the support."""
+    found = _quantiles(population, thetas)
+    support = np.concatenate([np.asarray(end, dtype=float) for end in population.support(thetas)])
+    special = support[np.isfinite(support)]
+    if found.min() < 0 < found.max():
+        special = np.append(special, 0.0)
+    return _apart(found, special)
+
+
+def _quantiles(population: Population, thetas: Floats) -> Floats:
     count = max(_FEWEST, _CELLS // len(thetas))
     levels = ndtr(np.linspace(-_SCORES, _SCORES, count))
     found = np.asarray(population.quantile(levels, thetas[:, None, :])).ravel()
-    support = [np.asarray(end, dtype=float) for end in population.support(thetas)]
-    ends = np.concatenate([end[np.isfinite(end)] for end in support])
-    found = np.unique(found[np.isfinite(found)])
-    special = np.unique(np.append(ends, 0.0) if found[0] < 0 < found[-1] else ends)
-    near = 1e-8 * (found[-1] - found[0])
-    found = found[np.concatenate([[True], np.diff(found) > near])]
-    if special.size:
-        found = found[np.min(np.abs(found[:, None] - special), axis=1) > near]
-    return np.unique(np.concatenate([found, special]))
+    return found[np.isfinite(found)]
+
+
+def _apart(points: Floats, special: Floats) -> Floats:
+    """Points in order, less those that only rounding sets apart from a neighbour; special ones stay.
+
+    What is a small distance is told by the neighbours: a width that is nothing in a tail is everything in the middle.
+    """
+    x = np.union1d(points, special)
+    if x.size < 3:
+        return x
+    stays = np.isin(x, special)
+    gaps = np.diff(x)
+    before, after = np.append(gaps[0], gaps), np.append(gaps, gaps[-1])
+    next_stays = np.append(stays[1:], False)
+    twin = (before < _TWIN * after) | (next_stays & (after < _TWIN * before))
+    return x[stays | ~twin]
 
 
 @partial(jax.jit, static_argnums=0)

@@ -13,6 +13,7 @@ from confide.information.montecarlo import ALGORITHMS, OPTIONS, Sizes
 from confide.information.result import Information, efficiency
 from confide.likelihood import ROUTES, choose_route
 from confide.likelihood.pool import PoolRoute
+from confide.likelihood.two_sided import require_one_derivative
 from confide.model import Model
 
 METHODS = (*ROUTES, *ALGORITHMS)
@@ -72,6 +73,7 @@ def information(
         estimate = pool.information_with_error(model, rows, key=0 if key is None else key, **size)
         found, error = (np.asarray(part) for part in estimate)
     else:
+        require_one_derivative(model, rows)
         found = np.asarray(choose_route(model, chosen).information(model, rows))
         error = np.zeros_like(found)
     shape = (*thetas.shape[:-1], thetas.shape[-1], thetas.shape[-1])

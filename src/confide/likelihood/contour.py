@@ -10,7 +10,7 @@ r is a fixed reference near the mean.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -37,13 +37,18 @@ class Centred(NamedTuple):
     u: jax.Array  # (F+1,)
     cosine: jax.Array  # (J, F+1): cos(u s) − 1
     sine: jax.Array
+    atoms: jax.Array  # (J,): 1 where s may have positive probability, 0 where it has a density
 
 
-def centre(s: jax.Array, n: jax.Array | float, grid: Grid, frequencies: int) -> Centred:
-    """The values s − r of one record and the frequencies that they meet."""
+def centre(s: jax.Array, n: jax.Array | float, grid: Grid, frequencies: int, atoms: jax.Array | None = None) -> Centred:
+    """The values s − r of one record and the frequencies that they meet; `atoms` are values of positive probability."""
     u = grid.step * jnp.arange(frequencies + 1) / n
     phase = s[:, None] * u
-    return Centred(s, u, -2.0 * jnp.sin(0.5 * phase) ** 2, jnp.sin(phase))
+    mask = jnp.zeros_like(s)
+    if atoms is not None:
+        near = 1e-12 * (jnp.max(s) - jnp.min(s))
+        mask = jnp.any(jnp.abs(s[:, None] - atoms) <= near, axis=1).astype(s.dtype)
+    return Centred(s, u, -2.0 * jnp.sin(0.5 * phase) ** 2, jnp.sin(phase), mask)
 
 
 #: log |M| where M vanishes (a fair coin at half its period): its n-th power contributes nothing, whatever n ≥ 2
@@ -139,7 +144,7 @@ def near(
     transform: NoiseTransform, c: Centred, weights: jax.Array, y: jax.Array, n: jax.Array | float
 ) -> tuple[jax.Array, jax.Array]:
     """y pulled in to where a mean of n records, tilted to the pole, can be: ten standard deviations, more for few."""
-    if not isinstance(transform, DiscreteTransform) or transform.gaussian or not transform.box:
+    if not isinstance(transform, DiscreteTransform) or transform.gaussian:
         return y, jnp.zeros(())
     side, (s, frozen) = jnp.where(y >= 0, 1.0, -1.0), jax.lax.stop_gradient((c.s, weights))
     tilted, _ = _tilted(frozen, s, side * transform.pole / n)
@@ -158,6 +163,65 @@ class Path(NamedTuple):
     real: jax.Array  # M(ζ/n)/M(τ/n) − 1
     imaginary: jax.Array
     at_pole: jax.Array  # log M at the pole passed, of one record
+    log_cut: jax.Array  # log of a bound on the integral beyond the last frequency, over the integrand at the first
+
+
+#: spreads of a tilted law that must fit in half a period of the frequency grid
+_ROOM = 10.0
+#: frequencies, in units of π, at which the transform is looked at to bound it from there on: in ranges of s for its
+#: decay, in steps of the noise for a rounded statistic
+_FAR = (1.0, 1.13, 1.29, 1.51, 1.77, 2.03, 2.4, 2.9, 3.5, 4.1, 5.2, 6.1)
+
+
+def _log_beyond(c: Centred, tilted: jax.Array, n: Any, grid: Grid) -> jax.Array:
+    """A bound on log |M(ζ/n)/M(τ/n)| at all frequencies after the last, for one record.
+
+    With D the range of s and v its variance, |M|² = E cos(u(s − s′)) ≤ 1 − 4u²v/π² up to u = π/D. From there on the
+    atoms' part comes back to their mass A, and the rest decays: |M| ≤ A + sup |ψ|. On a lattice of spacing h
+
+        |M|² ≤ 1 − 4 sin²(uh/2) Σ w_j w_{j+1}
+
+    over neighbouring points, up to the middle of the period.
+    """
+    last, width = c.u[-1], jnp.max(c.s) - jnp.min(c.s) + 1e-300
+    mean = tilted @ c.s
+    near = 0.5 * jnp.log1p(-jnp.minimum(4.0 / jnp.pi**2 * last**2 * (tilted @ (c.s - mean) ** 2), 1.0))
+    far = jnp.maximum(jnp.asarray(_FAR) * jnp.pi / width, last * jnp.linspace(0.8, 1.0, len(_FAR)))
+    mass = tilted @ c.atoms
+    later = jnp.log(jnp.minimum(mass + _largest(c.s, tilted * (1.0 - c.atoms), far), 1.0))
+    continuous = jnp.where(last * width < jnp.pi, jnp.maximum(near, later), later)
+    spacing = jnp.pi * n / (grid.half * grid.step)
+    next_to = jnp.abs(jnp.abs(jnp.diff(c.s)) - spacing) < 1e-6 * spacing
+    neighbours = jnp.sum(jnp.where(next_to, tilted[1:] * tilted[:-1], 0.0))
+    on_lattice = 0.5 * jnp.log1p(-jnp.minimum(4.0 * neighbours * jnp.sin(0.5 * last * spacing) ** 2, 1.0))
+    return jnp.where(jnp.isinf(grid.half), continuous, on_lattice)
+
+
+def _largest(s: jax.Array, weights: jax.Array, u: jax.Array) -> jax.Array:
+    """max |Σ w e^{ius}| over some frequencies."""
+    turns = jnp.outer(u, s)
+    return jnp.max(jnp.hypot(jnp.cos(turns) @ weights, jnp.sin(turns) @ weights))
+
+
+def _log_cut(
+    transform: NoiseTransform,
+    c: Centred,
+    tilted: jax.Array,
+    tau: jax.Array,
+    y: jax.Array,
+    n: Any,
+    grid: Grid,
+) -> jax.Array:
+    """log of a bound on ∫ |M_S N| beyond the last frequency, over |M_S N| at the first."""
+    end = jnp.asarray(grid.half * grid.step)
+    cut = n * _log_beyond(c, tilted, n, grid) + transform.log_tail(tau, y, n * c.u[-1], end)
+    if isinstance(transform, DiscreteTransform):
+        # the noise comes back at every period, and meets the box, which falls like 2/(step·t), and M_S
+        far = jnp.maximum(jnp.asarray(_FAR) * jnp.pi / transform.step, n * c.u[-1])
+        half = 0.5 * transform.step * jnp.abs(tau)
+        again = n * jnp.log(_largest(c.s, tilted, far / n)) + half + jnp.log(2.0 / transform.step)
+        cut = jnp.where(jnp.isinf(grid.half), jnp.logaddexp(cut, again), cut)
+    return jnp.where(n * c.u[-1] < 0.999 * end, cut, -jnp.inf)
 
 
 def _path(
@@ -168,7 +232,12 @@ def _path(
     tau, crossed = jax.lax.stop_gradient(contour(transform, n * kappa, frozen @ c.s, y, grid))
     tilted, log_total = _tilted(weights, c.s, tau / n)
     _, at_pole = _tilted(weights, c.s, jnp.where(crossed == 0, 0.0, crossed * transform.pole / n))
-    return Path(tau, crossed, tilted, log_total, tilted @ c.cosine, tilted @ c.sine, at_pole)
+    log_cut = _log_cut(transform, c, jax.lax.stop_gradient(tilted), tau, y, n, grid)
+    # the law, tilted, and y must fit in a period of the frequency grid; beyond a pole y has the noise's tail to itself
+    middle = tilted @ c.s
+    reach = jnp.where(crossed == 0, jnp.abs(middle - y), 0.0) + _ROOM * jnp.sqrt(tilted @ (c.s - middle) ** 2 / n)
+    log_cut = jnp.where(jax.lax.stop_gradient(reach) < jnp.pi / grid.step, log_cut, jnp.inf)
+    return Path(tau, crossed, tilted, log_total, tilted @ c.cosine, tilted @ c.sine, at_pole, log_cut)
 
 
 def along(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,9 @@ CHANGES = 2
 _MOST_CHANGES = 12
 _RESOLVED = 1e-13
 _SMALLEST, _SMALLEST_AT_ZERO = 2.0**-40, 1e-20
+#: the smallest jump of s, as a share of its range: pieces are known to 2^-44 of their length, and s may have an
+#: infinite slope at their ends
+_JUMP = 1e-6
 
 
 @once
@@ -46,11 +50,20 @@ def _cuts(statistic: Statistic, changes: int) -> Floats:
     return halve(pieces.ends, settled, grade=pieces.ends)
 
 
+class Jumps(NamedTuple):
+    """Where s jumps, and its values on the left and on the right of each place, one row per component."""
+
+    x: Floats
+    left: Floats
+    right: Floats
+
+
 @dataclass(frozen=True, eq=False)
 class Frame:
     """Panels as far as they are known without θ: their edges, between the atoms, and the pieces of s.
 
-    The panels from `edges[begins[i]]` on lie in the piece of number `piece[i]`. `atoms` is s at the two atoms.
+    The panels from `edges[begins[i]]` on lie in the piece of number `piece[i]`. `atoms` is s at the two atoms; `jumps`
+    are those between pieces, and between them and the atoms.
     """
 
     pieces: Pieces
@@ -58,6 +71,7 @@ class Frame:
     begins: NDArray[np.intp]
     piece: NDArray[np.intp]
     atoms: Floats
+    jumps: Jumps
 
     @property
     def low(self) -> float:
@@ -92,7 +106,17 @@ def frame(population: Population, statistic: Statistic, changes: int = CHANGES) 
     kept = np.concatenate([[low], everything[(everything > low) & (everything < high)], [high]])
     first, last = np.searchsorted(pieces.ends, low, side="right") - 1, np.searchsorted(pieces.ends, high) - 1
     begins = np.searchsorted(kept, np.maximum(pieces.ends[first : last + 1], low))
-    return Frame(pieces, kept, begins, np.arange(first, last + 1), s_at(statistic, kept[[0, -1]]))
+    piece, atoms = np.arange(first, last + 1), s_at(statistic, kept[[0, -1]])
+    return Frame(pieces, kept, begins, piece, atoms, _jumps(pieces, np.append(kept[begins], high), piece, atoms))
+
+
+def _jumps(pieces: Pieces, ends: Floats, piece: NDArray[np.intp], atoms: Floats) -> Jumps:
+    """The jumps of s at the ends of its pieces, beyond which it takes the values of the atoms."""
+    left = np.concatenate([atoms[:, :1], pieces.values(ends[1:], piece)], axis=1)
+    right = np.concatenate([pieces.values(ends[:-1], piece), atoms[:, 1:]], axis=1)
+    width = np.asarray([high - low for low, high in pieces.ranges])[:, None]
+    jump = np.any(np.abs(right - left) > _JUMP * width, axis=0)
+    return Jumps(ends[jump], left[:, jump], right[:, jump])
 
 
 def _graded(end: float, other: float, edges: Floats) -> Floats:

@@ -26,7 +26,7 @@ from confide.likelihood.transforms import NoiseTransform
 
 
 class Density(NamedTuple):
-    """log p(y | θ); and relative to p, the size of the integrand where it was cut off and the cost of rounding."""
+    """log p(y | θ); and relative to p, a bound on what lies beyond the last frequency and the cost of rounding."""
 
     log_prob: jax.Array
     truncation: jax.Array
@@ -52,8 +52,12 @@ def integrate(
     contour: tuple[jax.Array, jax.Array],
     y: jax.Array,
     grid: Grid,
+    log_cut: jax.Array | float = -jnp.inf,
 ) -> Integral:
-    """The integral along a contour (τ, side of the pole passed), given log M_S on it and at the pole."""
+    """The integral along a contour (τ, side of the pole passed), given log M_S on it and at the pole.
+
+    `log_cut` bounds what lies beyond the last frequency, relative to the integrand at the first.
+    """
     tau, crossed = contour
     terms, peak = integrand(transform, log_m, tau, y, grid)
     residue = log_residue(transform, log_at_pole, crossed, y)
@@ -63,7 +67,7 @@ def integrate(
     total = jnp.sum(terms.real) + tail
     usable = total > 0
     safe = jnp.where(usable, total, 1.0)
-    cut = jnp.where(log_m.shape[0] - 1 < grid.half, jnp.max(jnp.abs(terms[-3:])), 0.0)
+    cut = jnp.exp(log_cut + peak - top) / jnp.pi
     rounded = 2.0**-52 * (jnp.sum(jnp.abs(terms)) + tail)
     found = density(total, top, cut, rounded)
     return Integral(found, jnp.where(usable, terms / safe, 0.0), jnp.where(usable, tail / safe, 0.0))
@@ -92,7 +96,7 @@ def density(total: jax.Array, top: jax.Array, cut: jax.Array, rounded: jax.Array
     safe = jnp.where(usable, total, 1.0)
     return Density(
         jnp.where(usable, top + jnp.log(safe), -jnp.inf),
-        jnp.where(usable, jnp.pi * cut / safe, jnp.inf),
+        jnp.where(usable, cut / safe, jnp.inf),
         jnp.where(usable, rounded / safe, jnp.inf),
     )
 
@@ -103,7 +107,7 @@ def invert_one(
     """log p(y) of a mean for one θ (through its weights) and one y (measured from the reference)."""
     y, log_share = near(transform, c, weights, y, n)
     path, log_m = along(transform, c, weights, y, n, grid)
-    found = integrate(transform, log_m, n * path.at_pole, (path.tau, path.crossed), y, grid).density
+    found = integrate(transform, log_m, n * path.at_pole, (path.tau, path.crossed), y, grid, path.log_cut).density
     return found.moved(log_share)
 
 
@@ -124,7 +128,7 @@ def invert_run_with_score(
     y, log_share = jax.vmap(lambda v: near(transform, c, weights, v, n))(y)
     path, log_m = along(transform, c, weights, y[y.shape[0] // 2], n, grid)
     chosen = (path.tau, path.crossed)
-    whole = jax.vmap(lambda v: integrate(transform, log_m, n * path.at_pole, chosen, v, grid))(y)
+    whole = jax.vmap(lambda v: integrate(transform, log_m, n * path.at_pole, chosen, v, grid, path.log_cut))(y)
     dw, ds = slopes
     tilt = jnp.exp(path.tau / n * c.s - path.log_total)
     moved = dw * tilt
@@ -153,10 +157,12 @@ class Inversion(eqx.Module):
     n: float
     grid: Grid
     frequencies: int = eqx.field(static=True)
+    #: values of s that may have positive probability
+    atoms: jax.Array
 
     def centred(self, s: jax.Array) -> Centred:
         """The values of one record around the reference, with the frequencies."""
-        return centre(s - self.reference, self.n, self.grid, self.frequencies)
+        return centre(s - self.reference, self.n, self.grid, self.frequencies, self.atoms - self.reference)
 
 
 @functools.partial(jax.jit, compiler_options=IN_A_HURRY)

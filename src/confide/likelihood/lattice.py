@@ -22,12 +22,13 @@ def lattice_spacing(population: Population, statistic: Mean) -> tuple[float, flo
     >>> lattice_spacing(populations.poisson(), Mean("2*x + 1", bounds=(0, 4)))
     (1.0, 2.0)
     """
-    values = _finite_values(population, statistic)
+    values = finite_values(population, statistic)
     return None if values is None else _common_spacing(values)
 
 
 @functools.lru_cache(maxsize=256)
-def _finite_values(population: Population, statistic: Mean) -> tuple[float, ...] | None:
+def finite_values(population: Population, statistic: Mean) -> tuple[float, ...] | None:
+    """The values that s(clip X) can take, in order, where they are finitely many; None otherwise."""
     if population.discrete:
         low, high = statistic.bounds
         points = np.arange(math.ceil(low), math.floor(high) + 1, dtype=np.float64)

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from confide._compile import IN_A_HURRY
+from confide.likelihood.frames import CHANGES
 from confide.likelihood.moving import moving_law
 from confide.likelihood.record import Floats, RecordLaw, record_law, room_for, weights_at
 from confide.population import Population
@@ -23,10 +24,12 @@ class MovingLaw(eqx.Module):
 
     population: Population = eqx.field(static=True)
     statistic: Statistic = eqx.field(static=True)
+    #: s changes by at most 2^−changes of its range on a panel
+    changes: int = eqx.field(static=True, default=CHANGES)
 
     def at(self, theta: jax.Array) -> tuple[jax.Array, jax.Array]:
         """s_j(θ) and w_j(θ)."""
-        return moving_law(self.population, self.statistic, theta)
+        return moving_law(self.population, self.statistic, theta, self.changes)
 
 
 def law_for(

@@ -5,13 +5,10 @@
 fixed, their places are not:
 
 * the *frame* is all that can be said without θ (`frames`);
-* at θ the frame is cut at quantiles of the population, from the far tails to the middle. These only place panels and
-  pass through `stop_gradient`. The ends of a moving support and the kinks of the density keep their derivative: by
-  Leibniz' rule
-
-      ∂/∂θ ∫_{a(θ)}^{b(θ)} f(s(x)) p(x|θ) dx = ∫ f ∂p/∂θ dx + b′ f p(b) − a′ f p(a),
-
-  which is what differentiating the Gauss–Legendre sum gives.
+* at θ the frame is cut at quantiles of the population, from the far tails to the middle, at the ends of the support
+  and at the kinks of the density. All of these only place panels, and have no derivative;
+* where the support and the kinks stay, the derivative of a weight is that of the density; where they move, it comes
+  from the distribution function (`slopes`).
 """
 
 from __future__ import annotations
@@ -29,6 +26,7 @@ from confide.likelihood.frames import CHANGES, Frame, frame
 from confide.likelihood.once import once
 from confide.likelihood.pieces import s_at
 from confide.likelihood.record import NODES, WEIGHTS, Floats, RecordLaw
+from confide.likelihood.slopes import WITH_ENDS, moves, panel_weights
 from confide.population import Population, density, tails
 from confide.statistic import Statistic
 
@@ -51,18 +49,18 @@ class Panels(NamedTuple):
 
 def panels(population: Population, at: Frame, theta: jax.Array) -> Panels:
     """The frame, cut at θ's quantiles, kinks and ends of the support. Their number does not depend on θ."""
-    still = lax.stop_gradient(theta)
-    quantiles = jax.vmap(lambda q: tails.quantile(population, q, still))(jnp.asarray(_QUANTILES))
+    theta = lax.stop_gradient(theta)
+    quantiles = jax.vmap(lambda q: tails.quantile(population, q, theta))(jnp.asarray(_QUANTILES))
     middle = quantiles[_LOWER.size]
     outward = [middle + (quantiles[end] - middle) * _OUTWARD for end in (0, -1)]
     start, stop = (jnp.clip(end, at.low, at.high) for end in density.support(population, theta))
     parts = [jnp.asarray(at.edges[:-1]), quantiles, *outward, density.breaks(population, theta)]
     if population.closed.quantile is None:  # of no known shape: perhaps with several modes
-        parts.append(_worst_panels(population, still, jnp.clip(jnp.concatenate(parts), start, stop)))
+        parts.append(_worst_panels(population, theta, jnp.clip(jnp.concatenate(parts), start, stop)))
     edges = jnp.concatenate([*parts, at.edges[-1:]])
     edges = jnp.clip(jnp.where(jnp.isnan(edges), at.low, edges), start, stop)
     # Stable, with the frame's edges first and its end last: ties leave the pieces in order and every panel in one.
-    order = jnp.argsort(lax.stop_gradient(edges), stable=True)
+    order = jnp.argsort(edges, stable=True)
     begin = jnp.zeros(edges.size, dtype=int).at[at.begins].set(1)[order]
     position = jnp.zeros(edges.size, dtype=int).at[order].set(jnp.arange(edges.size))
     first = position[at.begins]
@@ -76,14 +74,14 @@ def _worst_panels(population: Population, theta: jax.Array, edges: jax.Array) ->
     def split(round_: jax.Array, carry: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
         edges, found = carry
         a, b = edges[:-1], edges[1:]
-        mass = [nodes(population, theta, a, b, *rule)[1].sum(-1) for rule in _TWO_RULES]
+        mass = [_gauss(population, theta, a, b, *rule)[1].sum(-1) for rule in _TWO_RULES]
         _, worst = lax.top_k(jnp.abs(mass[0] - mass[1]), _SPLITS)
         middle = 0.5 * (a + b)[worst]
         # the spare edges are copies of the last one, so that the last ones in order are always spare
         return jnp.sort(edges.at[-_SPLITS:].set(middle)), lax.dynamic_update_slice(found, middle, (round_ * _SPLITS,))
 
     spare = jnp.full(_ROUNDS * _SPLITS, jnp.max(edges))
-    carry = lax.stop_gradient((jnp.sort(jnp.concatenate([edges, spare])), spare))
+    carry = jnp.sort(jnp.concatenate([edges, spare])), spare
     _, found = lax.fori_loop(0, _ROUNDS, split, carry)
     return jnp.asarray(found)
 
@@ -91,13 +89,8 @@ def _worst_panels(population: Population, theta: jax.Array, edges: jax.Array) ->
 _TWO_RULES = (NODES, WEIGHTS), (_ROUGH_NODES, _ROUGH_WEIGHTS)
 
 
-def nodes(
-    population: Population,
-    theta: jax.Array,
-    a: jax.Array,
-    b: jax.Array,
-    points: Floats = NODES,
-    weights: Floats = WEIGHTS,
+def _gauss(
+    population: Population, theta: jax.Array, a: jax.Array, b: jax.Array, points: Floats, weights: Floats
 ) -> tuple[jax.Array, jax.Array]:
     """Gauss–Legendre nodes on the panels (a, b), on a new last axis, and their weights times the density."""
     half = 0.5 * (b - a)[..., None]
@@ -106,10 +99,33 @@ def nodes(
     return x, half * weights * jnp.exp(log_density)
 
 
-def atom_weights(population: Population, at: Frame, theta: jax.Array) -> jax.Array:
-    """The mass up to the first edge and from the last one on."""
-    below = tails.cdf(population, jnp.asarray(at.low), theta)
-    return jnp.stack([below, tails.survival(population, jnp.asarray(at.high), theta)])
+def nodes(population: Population, theta: jax.Array, a: jax.Array, b: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Nodes on the panels (a, b), on a new last axis, and their weights, whose derivative in θ is that of the law."""
+    if not moves(population):
+        return _gauss(population, theta, a, b, NODES, WEIGHTS)
+    half = 0.5 * (b - a)
+    x = 0.5 * (a + b)[..., None] + half[..., None] * WITH_ENDS
+    return x, panel_weights(population, x, half, theta)
+
+
+def edges_and_atoms(population: Population, at: Frame, theta: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """What is not on a panel: values and weights of the mass up to the first edge and from the last one on.
+
+    Where the derivative comes from the distribution function, which needs no atoms for it, also the two sides of every
+    jump of s, of weight zero: as θ moves, mass passes from one to the other.
+    """
+    atoms = jnp.stack(
+        [
+            tails.cdf(population, jnp.asarray(at.low), theta),
+            tails.survival(population, jnp.asarray(at.high), theta),
+        ]
+    )
+    if not moves(population):
+        return jnp.asarray(at.atoms), atoms
+    below = jax.vmap(lambda c: tails.cdf(population, c, theta))(jnp.asarray(at.jumps.x))
+    past = below - lax.stop_gradient(below)
+    values = jnp.concatenate([at.jumps.left, at.jumps.right, at.atoms], axis=1)
+    return values, jnp.concatenate([past, -past, lax.stop_gradient(atoms)])
 
 
 def moving_law(
@@ -117,7 +133,8 @@ def moving_law(
 ) -> tuple[jax.Array, jax.Array]:
     """Values s_j (components, J) and weights w_j (J,) with E f(s(clip X)) ≈ Σ_j w_j f(s_j) at one θ (d,).
 
-    Both are differentiable in θ. The atoms at the bounds come last. J depends on the population and the statistic only.
+    The weights are differentiable in θ, and the values do not move. The atoms at the bounds come last. J depends on the
+    population and the statistic only.
     Accurate to 1e-10 of max |f| for f that is smooth on the scale of 2^−changes times the range of s.
 
     >>> from confide import populations
@@ -134,10 +151,8 @@ def moving_law(
     cut = panels(population, at, theta)
     x, weights = nodes(population, theta, cut.edges[:-1], cut.edges[1:])
     s = at.pieces.values(x, cut.piece[:, None]).reshape(statistic.dimension, -1)
-    return (
-        jnp.concatenate([s, at.atoms], axis=1),
-        jnp.concatenate([weights.reshape(-1), atom_weights(population, at, theta)]),
-    )
+    others, other_weights = edges_and_atoms(population, at, theta)
+    return jnp.concatenate([s, others], axis=1), jnp.concatenate([weights.reshape(-1), other_weights])
 
 
 @once

@@ -43,6 +43,7 @@ class NormalRoute(Route):
 
     name = "normal"
     error = "of the central limit theorem, not known"
+    approximate = True
 
     def refuses(self, model: Model) -> str | None:
         """A mean, with Gaussian noise in any dimension or any additive noise in one."""
@@ -112,7 +113,7 @@ def convolved(noise: Noise, residual: jax.Array, spread: jax.Array) -> jax.Array
 def _normal_on_lattice(noise: DiscreteLaplace | DiscreteGaussian, residual: jax.Array, spread: jax.Array) -> jax.Array:
     """A normal variable rounded to the noise's lattice, plus the noise: the inversion with a normal transform."""
     gaussian = isinstance(noise, DiscreteGaussian)
-    transform = DiscreteTransform(noise.scale, noise.step, gaussian=gaussian, box=True)
+    transform = DiscreteTransform(noise.scale, noise.step, gaussian=gaussian)
     still = jax.lax.stop_gradient(spread)
     grid = frequency_grid(transform, still, 1.0)
     log_share = jnp.zeros(())

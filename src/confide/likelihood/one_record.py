@@ -167,10 +167,15 @@ def local(model: Model) -> Local:
 @once
 def _rounded_law(population: Population, statistic: Statistic, step: float) -> RecordLaw | Cells:
     """The law of s rounded to the lattice: the masses between the midpoints of neighbouring lattice points."""
+    return level_law(population, statistic, thresholds(statistic, step))
+
+
+def thresholds(statistic: Statistic, step: float) -> Floats:
+    """The midpoints between the lattice points in the range of s, at which rounding passes from one to the next."""
     first, last = (math.floor(end / step + 0.5) for end in statistic.range)
     if last - first > MOST_LEVELS:
         raise AccuracyError(
             f"the step {step:g} cuts the range {statistic.range} of s into more than {MOST_LEVELS:,} levels; leave "
             "the step out: a lattice this fine cannot be told from a continuum"
         )
-    return level_law(population, statistic, (np.arange(first + 1, last + 1) - 0.5) * step)
+    return np.asarray((np.arange(first + 1, last + 1) - 0.5) * step)

@@ -68,11 +68,12 @@ def _moving(
     cut = moving.panels(population, frame, theta)
     x, weights = moving.nodes(population, theta, cut.edges[:-1], cut.edges[1:])
     s = frame.pieces.values(x, cut.piece[:, None])[0].ravel()
-    atoms = jnp.asarray(frame.atoms[0]), moving.atom_weights(population, frame, theta)
+    values, other_weights = moving.edges_and_atoms(population, frame, theta)
+    others = values[0], other_weights
     monotone = np.flatnonzero(frame.pieces.directions[frame.piece])
 
     def smooth(y: jax.Array) -> jax.Array:
-        return _log_mixture(law, y, jnp.concatenate([s, atoms[0]]), jnp.concatenate([weights.ravel(), atoms[1]]))
+        return _log_mixture(law, y, jnp.concatenate([s, others[0]]), jnp.concatenate([weights.ravel(), others[1]]))
 
     def kinked(y: jax.Array) -> jax.Array:
         piece = jnp.asarray(frame.piece[monotone])
@@ -84,8 +85,8 @@ def _moving(
         ends = jnp.stack([a, jnp.clip(root, a, b), b])
         inner, inner_weights = moving.nodes(population, theta, ends[:-1], ends[1:])
         inner_s = frame.pieces.values(inner, piece[:, None])[0]
-        values = jnp.concatenate([s, atoms[0], inner_s.ravel()])
-        return _log_mixture(law, y, values, jnp.concatenate([whole.ravel(), atoms[1], inner_weights.ravel()]))
+        values = jnp.concatenate([s, others[0], inner_s.ravel()])
+        return _log_mixture(law, y, values, jnp.concatenate([whole.ravel(), others[1], inner_weights.ravel()]))
 
     has_kink = isinstance(law, AdditiveLaw) and isinstance(law.noise, LaplaceNoise) and monotone.size > 0
     return kinked if has_kink else smooth

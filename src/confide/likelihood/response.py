@@ -48,7 +48,8 @@ class Cells(eqx.Module):
         below = jax.vmap(lambda x: tails.cdf(self.population, x, theta))(edges)
         above = jax.vmap(lambda x: tails.survival(self.population, x, theta))(edges)
         mass = jnp.where(below[:-1] > 0.5, above[:-1] - above[1:], below[1:] - below[:-1])
-        return jnp.concatenate([jnp.maximum(mass, 0.0), below[:1], above[-1:]])
+        # not `maximum`, which halves the derivative of a mass that is zero
+        return jnp.concatenate([jnp.where(mass < 0, 0.0, mass), below[:1], above[-1:]])
 
 
 def level_law(population: Population, statistic: Statistic, thresholds: Floats) -> Cells | RecordLaw:

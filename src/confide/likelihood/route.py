@@ -1,6 +1,6 @@
 """A route: one way to p(y | θ), and what it says about θ.
 
-Each route is one object in one file. `likelihood.routes` lists them; `Model.log_likelihood` and `information` ask
+Each route is one object in one file. `likelihood.ROUTES` lists them; `Model.log_likelihood` and `information` ask
 them in order and take the first exact one that does not refuse.
 """
 
@@ -35,6 +35,8 @@ class Route(ABC):
     name: ClassVar[str]
     #: how large its error is, for people
     error: ClassVar[str]
+    #: whether that error is not known: then it is never used without a word
+    approximate: ClassVar[bool] = False
     #: whether it averages over simulated records: then log p may jump as θ moves, by less than its Monte Carlo error
     simulated: ClassVar[bool] = False
 
@@ -85,12 +87,19 @@ class Route(ABC):
 def require_finite(model: Model, thetas: Any, values: Any, found: Any) -> Floats:
     """log p (M, Y) in NumPy, or an error that says at which y it is not a number, or underflows for every θ."""
     log_p, thetas = np.asarray(found), np.asarray(thetas)
-    lost = np.isnan(log_p).any(axis=0) | (log_p == -np.inf).all(axis=0)
+    broken = np.isnan(log_p).any(axis=0)
+    lost = broken | (log_p == -np.inf).all(axis=0)
     if not np.any(lost):
         return log_p
-    y = np.asarray(values).reshape(log_p.shape[1], -1)[int(np.argmax(lost))]
+    y = np.asarray(values).reshape(log_p.shape[1], -1)[int(np.argmax(broken if np.any(broken) else lost))]
     shown = f"{y[0]:g}" if y.size == 1 else f"({', '.join(f'{part:g}' for part in y[:4])}{', …' if y.size > 4 else ''})"
     asked = " to ".join(str(tuple(np.round(theta, 6).tolist())) for theta in (thetas[0], thetas[-1])[: len(thetas)])
+    if np.any(broken):  # nothing that y or theta can be held responsible for
+        raise AccuracyError(
+            f"the likelihood of y = {shown} at theta {asked} could not be computed for {model.channel.statistic} with "
+            f"n = {model.channel.n} (not a number, which is a fault of ours: please report it); use route 'normal' for "
+            "an approximation, or latent methods (infer with method='mhaar')"
+        )
     raise AccuracyError(
         f"the likelihood of y = {shown} underflows at every theta asked for ({asked}): it lies too far from what "
         f"{model.channel.statistic} can be there; check the value and its units, or ask for other theta"

@@ -62,7 +62,7 @@ def invert_runs(inversion: inv.Inversion, law: Nodes, y: jax.Array) -> inv.Densi
         top = jnp.maximum(tilt, residue)
         total = (cosine @ terms.real + sine @ terms.imag) * jnp.exp(tilt - top) + jnp.exp(residue - top)
         size = jnp.abs(terms)
-        cut = jnp.where(k[-1] < grid.half, jnp.max(size[-3:]), 0.0) * jnp.exp(tilt - top)
+        cut = jnp.exp(path.log_cut + tilt - top) / jnp.pi
         rounded = 2.0**-52 * (jnp.sum(size) * jnp.exp(tilt - top) + jnp.exp(residue - top))
         return inv.density(total, top, cut, rounded)
 

@@ -5,9 +5,10 @@ transform decays. No central limit theorem: clipping, skewness and lattices are 
 frequency grid; `inversion` does the integral.
 
 θ are grouped so that in one group the spread of y differs by less than a factor, for one grid that serves a wide
-range either aliases or wastes. Errors are checked, not assumed: the integrand must have decayed below 1e-10 of the
-integral at the last frequency (else twice as many are used, and finally the route refuses), and a shorter step must
-not move log p by more than 1e-9 at the extremes of each group.
+range either aliases or wastes. Errors are checked, not assumed: a bound on the integral beyond the last frequency must
+be below 1e-10 of the whole, and a shorter step must not move log p by more than 1e-9 at the extremes of each group.
+Where the bound is not met the atoms of the record's law are taken out and as many frequencies used as it takes
+(`slow`); on a lattice, the whole period.
 """
 
 from __future__ import annotations
@@ -25,21 +26,18 @@ from numpy.typing import NDArray
 from confide.errors import AccuracyError
 from confide.likelihood import inversion as inv
 from confide.likelihood import runs
+from confide.likelihood.atoms import atom_values
 from confide.likelihood.blocks import blocks, filled
+from confide.likelihood.channel_noise import lattice_period, noise_step, noise_transform
 from confide.likelihood.contour import Grid, centre
 from confide.likelihood.lattice import lattice_spacing
-from confide.likelihood.law import MovingLaw, law_for, moments_at, nodes_at
+from confide.likelihood.law import MovingLaw, Nodes, law_for, moments_at, nodes_at, slopes_at
+from confide.likelihood.levels import on_levels, slopes_on_levels
 from confide.likelihood.moving import moving_law
-from confide.likelihood.record import RecordLaw, record_law
+from confide.likelihood.record import RecordLaw
 from confide.likelihood.route import Route, require_finite
-from confide.likelihood.transforms import (
-    DiscreteTransform,
-    GaussianOnLattice,
-    GaussianTransform,
-    LaplaceOnLattice,
-    LaplaceTransform,
-    NoiseTransform,
-)
+from confide.likelihood.slow import SETTLED, in_whole_periods, invert_slowly
+from confide.likelihood.transforms import NoiseTransform
 from confide.mechanism.additive import AdditiveLaw
 from confide.mechanism.lattice import DiscreteGaussian, DiscreteLaplace
 from confide.mechanism.noise import GaussianNoise, LaplaceNoise
@@ -52,11 +50,10 @@ Floats = NDArray[np.float64]
 
 _PER_SPREAD = 6.4  # frequencies per 1/sd(y): steps that alias at 40 sd
 _FIRST = 96  # frequencies to begin with: they reach t = 15/sd
-_MOST, _MOST_MOVING = 6144, 768  # nodes that move with θ are not made denser for high frequencies
+_WHOLE = 1024  # the fewest for a whole period; then eight times as many, and so on, so that little is compiled
 _GROUP = 1.5  # largest ratio of spreads in a group of θ
 _CUT = 1e-10
 _SETTLED = 1e-9
-_SURE = 4  # of the seven values at which the step is checked, how many must be free of the cut-off
 _MANY = 300
 
 
@@ -70,29 +67,31 @@ class Group:
     law: RecordLaw | MovingLaw
     inversion: inv.Inversion
     spread: float  # the least standard deviation of y, without the noise if that has poles
+    widest: float  # and the largest
 
-    def with_more(self) -> list[Group]:
-        """The group with eight times as many frequencies, if it may have them."""
-        most = _MOST_MOVING if isinstance(self.law, MovingLaw) else _MOST
-        if self.inversion.frequencies >= most:
-            return []
+    def nodes(self, thetas: Floats) -> Nodes:
+        """The laws at θ; of a statistic on a lattice as masses of its levels."""
+        return on_levels(self.model, nodes_at(self.law, thetas))
+
+    def slopes(self, thetas: Floats) -> Nodes:
+        """Their derivatives in θ."""
+        return slopes_on_levels(self.model, nodes_at(self.law, thetas), slopes_at(self.law, thetas))
+
+    @property
+    def whole(self) -> inv.Inversion:
+        """The inversion over a whole period, with a step half as long as that which was checked where little is cut."""
         grid = self.inversion.grid
-        return [replace(self, inversion=_with_grid(self.inversion, grid.step, grid.half, more=8))]
-
-    def law_for(self, inversion: inv.Inversion) -> RecordLaw | MovingLaw:
-        """The record's law with nodes dense enough for the inversion's highest frequency."""
-        if inversion.frequencies <= _FIRST or isinstance(self.law, MovingLaw):
-            return self.law
-        highest = inversion.frequencies * float(inversion.grid.step) / inversion.n
-        tilt, steepest = _tilt(self.model)
-        return record_law(self.model.population, self.model.channel.statistic, self.thetas, tilt, highest, steepest)
+        frequencies = _WHOLE
+        while frequencies < 2 * grid.half:
+            frequencies *= 8
+        return _with_grid(self.inversion, 0.5 * grid.step, 2.0 * grid.half, frequencies)
 
 
 class SpectralRoute(Route):
     """Exact inversion of the transform of a noisy scalar mean."""
 
     name = "spectral"
-    error = "none (checked to 1e-9)"
+    error = "none (checked to 1e-7)"
 
     def refuses(self, model: Model) -> str | None:
         """A scalar mean with additive noise, of two records or more."""
@@ -104,7 +103,8 @@ class SpectralRoute(Route):
         if not isinstance(channel.law, AdditiveLaw) or noise_transform(model) is None:
             return (
                 "the spectral route serves Laplace and Gaussian noise (on a lattice only if the statistic is "
-                "continuous or on the same lattice); use latent methods for other noise"
+                "continuous, or if of its lattice and the noise's one holds the other); use latent methods for other "
+                "noise"
             )
         return None
 
@@ -112,12 +112,13 @@ class SpectralRoute(Route):
         """Grouped, checked inversion at concrete θ and y."""
         thetas, values = np.asarray(thetas), np.asarray(values)
         result, cut = np.empty((2, len(thetas), len(values)))
-        pending = list(plan(model, thetas))
-        while pending:
-            for group in pending:
-                result[group.index], cut[group.index] = _at_values(group, thetas[group.index], values)
-            lost = _lost(result, cut)
-            pending = [more for group in pending if np.any(lost[group.index] > _CUT) for more in group.with_more()]
+        groups = plan(model, thetas)
+        for group in groups:
+            result[group.index], cut[group.index] = _at_values(group, thetas[group.index], values)
+        lost = _lost(result, cut)
+        for group in groups:
+            if np.any(lost[group.index]):
+                _decide(group, lost[group.index], values, result, cut)
         require_finite(model, thetas, values, result)
         _require_decay(model, values, result, cut)
         return result
@@ -140,40 +141,6 @@ class SpectralRoute(Route):
         from confide.likelihood.spectral_information import spectral_information
 
         return spectral_information(model, np.asarray(thetas))
-
-
-def noise_transform(model: Model) -> NoiseTransform | None:
-    """How the channel's noise enters the inversion; None where it cannot."""
-    law, n = model.channel.law, model.channel.n
-    statistic = model.channel.statistic
-    assert isinstance(law, AdditiveLaw)
-    assert isinstance(statistic, Mean)
-    lattice = lattice_spacing(model.population, statistic)
-    noise = law.noise
-    if isinstance(noise, DiscreteLaplace | DiscreteGaussian):
-        gaussian = isinstance(noise, DiscreteGaussian)
-        matched = lattice is not None and _matches(lattice, noise.step, n)
-        if lattice is not None and not matched:
-            return None
-        return DiscreteTransform(noise.scale, noise.step, gaussian=gaussian, box=not matched)
-    if isinstance(noise, LaplaceNoise):
-        return LaplaceTransform(noise.scale) if lattice is None else LaplaceOnLattice(noise.scale, lattice[1] / n)
-    if isinstance(noise, GaussianNoise):
-        return GaussianTransform(noise.scale) if lattice is None else GaussianOnLattice(noise.scale, lattice[1] / n)
-    return None
-
-
-def _matches(lattice: tuple[float, float], step: float, n: int) -> bool:
-    """Whether the statistic's lattice is the noise's own, origin included."""
-    origin, spacing = lattice[0] / step, lattice[1] / n / step
-    return abs(spacing - 1.0) < 1e-9 / n and abs(origin - round(origin)) < 1e-9
-
-
-def lattice_period(transform: NoiseTransform) -> float:
-    """The spacing of the lattice on which the transform of the statistic is periodic; 0 for a continuum."""
-    if isinstance(transform, LaplaceOnLattice | GaussianOnLattice):
-        return transform.spacing
-    return transform.step if isinstance(transform, DiscreteTransform) and not transform.box else 0.0
 
 
 def _reference(model: Model, mean: Any) -> Any:
@@ -208,7 +175,7 @@ def plan(model: Model, thetas: Floats) -> tuple[Group, ...]:
 @functools.lru_cache(maxsize=64)
 def _plan(model: Model, content: bytes) -> tuple[Group, ...]:
     thetas = np.frombuffer(content).reshape(-1, model.population.dimension)
-    law = law_for(model.population, model.channel.statistic, thetas, *_tilt(model))
+    law = law_for(model.population, model.channel.statistic, thetas, *tilt_of(model))
     transform = noise_transform(model)
     assert transform is not None
     means, covariances = (part[: len(thetas)] for part in moments_at(law, filled(thetas)))
@@ -221,12 +188,19 @@ def _plan(model: Model, content: bytes) -> tuple[Group, ...]:
         grid = frequency_grid(transform, float(spread[index].min()), n)
         reference = float(_reference(model, float(np.median(mean[index]))))
         grid = Grid(float(grid.step), float(grid.half))
-        inversion = inv.Inversion(transform, reference, n, grid, _FIRST)
-        groups.append(Group(index, model, thetas[index], law, inversion, float(width[index].min())))
+        inversion = inv.Inversion(transform, reference, n, grid, _FIRST, _padded_atoms(model))
+        ends = float(width[index].min()), float(width[index].max())
+        groups.append(Group(index, model, thetas[index], law, inversion, *ends))
     return tuple(_verified(model, group, thetas, mean, width) for group in groups)
 
 
-def _tilt(model: Model) -> tuple[float, float]:
+def _padded_atoms(model: Model) -> Any:
+    """Values of s that may have positive probability, in an array of few sizes."""
+    atoms = atom_values(model.population, model.channel.statistic)  # type: ignore[arg-type]
+    return np.pad(atoms, (0, -atoms.size % 4), mode="edge")
+
+
+def tilt_of(model: Model) -> tuple[float, float]:
     """How far records are tilted, in spreads of s, and the steepest slope that the noise allows.
 
     y ten spreads out tilts each record by up to ten over the root of n; for many records that is nothing. But noise
@@ -262,17 +236,18 @@ def _verified(model: Model, group: Group, thetas: Floats, mean: Floats, width: F
     ends = group.index[[0, -1]]
     reach = width[ends] + getattr(model.channel.law.noise, "scale", 0.0)  # type: ignore[attr-defined]
     y = mean[ends][:, None] + reach[:, None] * np.asarray([-3.0, -1.0, -0.3, 0.0, 0.3, 1.0, 3.0])
-    if isinstance(group.inversion.transform, DiscreteTransform):
-        y = group.inversion.transform.step * np.round(y / group.inversion.transform.step)
-    value, cut, current = _decayed(group, group.inversion, thetas[ends], y)
+    step = noise_step(group.inversion.transform)
+    if step > 0:
+        y = step * np.round(y / step)
+    current = group.inversion
+    value, cut = _in_blocks(group, current, thetas[ends], y)
     for _ in range(6):
-        half = math.ceil(current.grid.half / 0.7) if np.isfinite(current.grid.half) else np.inf
+        half = float(np.ceil(current.grid.half / 0.7))
         shorter = 0.7 if np.isinf(half) else current.grid.half / half
-        better, finer_cut, finer = _decayed(
-            group, _with_grid(current, current.grid.step * shorter, half), thetas[ends], y
-        )
+        finer = _with_grid(current, current.grid.step * shorter, half)
+        better, finer_cut = _in_blocks(group, finer, thetas[ends], y)
         sure = (cut < _CUT) & (finer_cut < _CUT)
-        if np.max(np.abs(better - value), where=sure, initial=0.0) < _SETTLED:
+        if np.max(np.abs(np.where(sure, better, 0.0) - np.where(sure, value, 0.0))) < _SETTLED:
             return replace(group, inversion=current)
         current, value, cut = finer, better, finer_cut
     raise AccuracyError(
@@ -281,54 +256,52 @@ def _verified(model: Model, group: Group, thetas: Floats, mean: Floats, width: F
     )
 
 
-def _with_grid(inversion: inv.Inversion, step: Any, half: Any, more: int = 1) -> inv.Inversion:
-    transform, reference, n = inversion.transform, inversion.reference, inversion.n
-    return inv.Inversion(transform, reference, n, Grid(step, half), more * inversion.frequencies)
+def _with_grid(inversion: inv.Inversion, step: Any, half: Any, frequencies: int = _FIRST) -> inv.Inversion:
+    return replace(inversion, grid=Grid(step, half), frequencies=frequencies)
 
 
-def _decayed(group: Group, inversion: inv.Inversion, thetas: Floats, y: Floats) -> tuple[Floats, Floats, inv.Inversion]:
-    """log p at (θ, y) pairs (B, Y) with as many frequencies as let most of a row decay, up to a limit.
-
-    Also the relative size of what was cut off, and the inversion used.
-    """
-    while True:
-        log_prob, cut = _in_blocks(group, inversion, thetas, y)
-        enough = np.all(np.count_nonzero(cut < _CUT, axis=1) >= _SURE)
-        more = [] if enough else replace(group, inversion=inversion).with_more()
-        if not more:
-            return log_prob, cut, inversion
-        inversion = more[0].inversion
-
-
-def _lost(log_prob: Floats, cut: Floats) -> Floats:
-    """What was cut off at each θ, relative to the best θ's likelihood: nothing, where it is small beside its own."""
-    best = np.max(log_prob, axis=0, keepdims=True)
-    with np.errstate(over="ignore", invalid="ignore"):
-        lost = np.where(cut < _CUT, 0.0, cut * np.exp(np.minimum(log_prob - best, 0.0)))
-    return np.nan_to_num(lost, nan=np.inf)
+def _lost(log_prob: Floats, cut: Floats) -> NDArray[np.bool_]:
+    """Where too much may have been cut off, unless p is negligible beside its largest sure value even with that."""
+    sure = cut < _CUT
+    best = np.max(np.where(sure, log_prob, -np.inf), axis=0, keepdims=True)
+    with np.errstate(invalid="ignore"):
+        most = np.where(np.isfinite(cut), log_prob + np.log1p(cut), np.inf)
+    return ~sure & ~(most < best + math.log(_CUT))
 
 
 def _require_decay(model: Model, values: Floats, log_prob: Floats, cut: Floats) -> None:
     """Refuse where what was cut off matters: at a θ whose likelihood is not negligible beside that of the best."""
-    lost = np.any(_lost(log_prob, cut) > _CUT, axis=0)
+    lost = np.any(_lost(log_prob, cut), axis=0)
     if np.any(lost):
         raise AccuracyError(
             f"the transform of {model.channel.statistic} with n = {model.channel.n} does not decay fast enough to be "
-            f"inverted to {_CUT:g} at y = {values[np.argmax(lost)]:g} (few records, a continuous law with atoms, and "
+            f"inverted to {SETTLED:g} at y = {values[np.argmax(lost)]:g} (few records, a continuous law with atoms, and "
             "Laplace noise; or a value far from all that theta explains); use latent methods (infer with "
             "method='mhaar'), or route 'normal' for an approximation"
         )
 
 
 def _in_blocks(group: Group, inversion: inv.Inversion, thetas: Floats, y: Floats) -> tuple[Floats, Floats]:
-    """log p and cut-off at (θ, y) pairs (B, Y)."""
-    law = group.law_for(inversion)
+    """log p and the bound on the cut-off at (θ, y) pairs (B, Y)."""
     log_prob, cut = np.empty(y.shape), np.empty(y.shape)
     for block in blocks(thetas, y):
-        found = inv.invert(inversion, nodes_at(law, block.thetas), block.y)
+        found = inv.invert(inversion, group.nodes(block.thetas), block.y)
         block.scatter(log_prob, found.log_prob)
         block.scatter(cut, found.truncation)
     return log_prob, cut
+
+
+def _decide(group: Group, lost: NDArray[np.bool_], values: Floats, result: Floats, cut: Floats) -> None:
+    """Put log p and its error at the θ and values of the pairs that are lost where they belong."""
+    rows = group.index[np.any(lost, axis=1)]
+    columns = np.flatnonzero(np.any(lost, axis=0))
+    y = np.broadcast_to(values[columns], (len(rows), len(columns)))
+    thetas = group.thetas[np.any(lost, axis=1)]
+    if np.isinf(group.inversion.grid.half):
+        found = invert_slowly(group, thetas, y)
+    else:
+        found = in_whole_periods(group, group.whole, thetas, y)
+    result[np.ix_(rows, columns)], cut[np.ix_(rows, columns)] = found
 
 
 def _at_values(group: Group, thetas: Floats, values: Floats) -> tuple[Floats, Floats]:
@@ -337,7 +310,7 @@ def _at_values(group: Group, thetas: Floats, values: Floats) -> tuple[Floats, Fl
     each = np.broadcast_to(values, (len(thetas), len(values)))
     if len(values) < runs.FEWEST or not runs.serve(inversion):
         return _in_blocks(group, inversion, thetas, each)
-    log_prob, cut, rounding = runs.in_runs(inversion, group.law_for(inversion), thetas, values, group.spread)
+    log_prob, cut, rounding = runs.in_runs(inversion, group.law, thetas, values, group.spread)
     spoilt = np.any(rounding > _SETTLED, axis=1)
     if np.any(spoilt):
         log_prob[spoilt], cut[spoilt] = _in_blocks(group, inversion, thetas[spoilt], each[spoilt])

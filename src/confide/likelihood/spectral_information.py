@@ -8,6 +8,8 @@ hundred points of u suffice.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import jax
@@ -16,10 +18,12 @@ from numpy.typing import NDArray
 
 from confide.errors import AccuracyError
 from confide.likelihood import inversion as inv
+from confide.likelihood import slow
+from confide.likelihood.atoms import atom_values, ways
 from confide.likelihood.blocks import blocks, filled
-from confide.likelihood.law import moments_at, nodes_at, slopes_at
-from confide.likelihood.spectral import Group, lattice_period, plan
-from confide.likelihood.transforms import DiscreteTransform
+from confide.likelihood.channel_noise import lattice_period, noise_step
+from confide.likelihood.law import moments_at
+from confide.likelihood.spectral import Group, plan
 
 if TYPE_CHECKING:
     from confide.model import Model
@@ -31,6 +35,9 @@ _FRACTIONS, _FRACTION_WEIGHTS = np.polynomial.legendre.leggauss(10)
 _BODY = np.asarray([0.0, 0.7, 1.4, 2.2, 3.1, 4.2, 5.5, 7.0, 9.0, 11.5])  # panel edges in spreads of the mean
 _TAIL = np.asarray([0.5, 1.0, 2.0, 4.0, 7.0, 11.0, 16.0, 22.0, 30.0, 40.0])  # and in scales of Laplace noise
 _SPOILT, _NEGLIGIBLE = 1e-9, -46.0
+_CUT = 1e-9
+#: kinks of the density of y at which panels are cut
+_MOST_KINKS = 300
 _SHOULDER = np.asarray([0.25, 0.5, 1.0, 2.0, 3.0])
 
 
@@ -38,45 +45,58 @@ def spectral_information(model: Model, thetas: Floats) -> jax.Array:
     """F(θ) for each θ of (M, d): shape (M, d, d)."""
     result = np.empty((len(thetas), thetas.shape[1], thetas.shape[1]))
     for group in plan(model, thetas):
-        y, weight = _y_rule(group, thetas[group.index])
-        result[group.index] = _integrate(model, group, thetas[group.index], y, weight)
-    return jax.device_put(result)
-
-
-def _integrate(model: Model, group: Group, thetas: Floats, y: Floats, weight: Floats) -> Floats:
-    inversion = group.inversion
-    while True:
-        log_prob, cut, score = _scores(group, inversion, thetas, y)
-        with np.errstate(over="ignore", invalid="ignore"):  # a density that is no density is refused below
-            mass = weight * np.exp(log_prob)
-            # what is cut off matters only where there is mass
-            lost = np.max(np.where(mass > 0, cut, 0.0) * mass / mass.max(axis=1, keepdims=True))
-        if lost < 1e-9:
-            break
-        if inversion.frequencies >= 4096:
+        found, sure = _integrate(model, group, group.thetas, *_y_rule(group, group.thetas), _scores)
+        if not np.all(sure):
+            rule = _y_rule(group, group.thetas[~sure], atoms=True)
+            found[~sure], sure[~sure] = _integrate(model, group, group.thetas[~sure], *rule, _slow_scores)
+        if not np.all(sure):
             raise AccuracyError(
                 f"the transform of {model.channel.statistic} with n = {model.channel.n} decays too slowly to be "
                 "inverted; use method='replicates', or 'normal' for an approximation"
             )
-        transform, reference, n = inversion.transform, inversion.reference, inversion.n
-        inversion = inv.Inversion(transform, reference, n, inversion.grid, 8 * inversion.frequencies)
-    total = mass.sum(axis=1)
-    if np.any(np.abs(total - 1.0) > 1e-7):
+        result[group.index] = found
+    return jax.device_put(result)
+
+
+Scores = Callable[[Group, Floats, Floats], tuple[Floats, Floats, Floats]]
+
+
+def _integrate(
+    model: Model, group: Group, thetas: Floats, y: Floats, weight: Floats, scores: Scores
+) -> tuple[Floats, NDArray[np.bool_]]:
+    """F at each θ, and where the inversion has reached its accuracy."""
+    log_prob, cut, score = scores(group, thetas, y)
+    with np.errstate(over="ignore", invalid="ignore"):  # a density that is no density is not sure
+        mass = weight * np.exp(log_prob)
+        # what is cut off matters only where there is mass
+        lost = np.max(np.where(mass > 0, cut, 0.0) * mass / mass.max(axis=1, keepdims=True), axis=1)
+        sure = lost < (_CUT if scores is _scores else slow.SETTLED)
+        total = mass.sum(axis=1)
+    if np.any(np.abs(total - 1.0) > 1e-7, where=sure):
         raise AccuracyError(
             f"the density of y integrates to {total} for {model.channel.statistic} with n = {model.channel.n}; "
             "use method='replicates', or 'normal' for an approximation"
         )
-    return np.einsum("ty,tyi,tyj->tij", mass, score, score)
+    return np.einsum("ty,tyi,tyj->tij", mass, score, score), sure
 
 
-def _scores(group: Group, inversion: inv.Inversion, thetas: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:
+def _slow_scores(group: Group, thetas: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:
+    """log p, its error and the score at (θ, y) pairs, for laws that decay slowly."""
+    if np.isinf(group.inversion.grid.half):
+        return slow.invert_slowly_with_score(group, thetas, y)
+    log_prob, cut, score, _ = _in_runs(group, group.whole, thetas, y, 1)
+    return log_prob, cut, score
+
+
+def _scores(group: Group, thetas: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:
     """log p, the cut-off and the score at (θ, y) pairs.
 
     The nodes of a panel, never wider than three spreads, share a contour; but one by one where that costs digits that
     matter: where p falls steeply at an edge of what the statistic can be, next to which the noise is narrow.
     """
-    lattice = isinstance(inversion.transform, DiscreteTransform) or lattice_period(inversion.transform) > 0
-    for run in (1,) if lattice else (_NODES.size, 1):
+    inversion = group.inversion
+    on_lattice = noise_step(inversion.transform) > 0 or lattice_period(inversion.transform) > 0
+    for run in (1,) if on_lattice else (_NODES.size, 1):
         log_prob, cut, score, rounding = _in_runs(group, inversion, thetas, y, run)
         sure = np.max(np.where(rounding < _SPOILT, log_prob, -np.inf), axis=1, keepdims=True)
         if not np.any((rounding >= _SPOILT) & (log_prob > sure + _NEGLIGIBLE)):
@@ -85,13 +105,12 @@ def _scores(group: Group, inversion: inv.Inversion, thetas: Floats, y: Floats) -
 
 
 def _in_runs(group: Group, inversion: inv.Inversion, thetas: Floats, y: Floats, run: int) -> tuple[Floats, ...]:
-    record = group.law_for(inversion)
     log_prob, cut, rounding = np.empty((3, *y.shape))
     score = np.empty((*y.shape, thetas.shape[1]))
     for block in blocks(thetas, y, run):
         at = block.thetas
         runs = block.y.reshape(len(block.y), -1, run)
-        density, found = inv.invert_with_score(inversion, nodes_at(record, at), slopes_at(record, at), runs)
+        density, found = inv.invert_with_score(inversion, group.nodes(at), group.slopes(at), runs)
         block.scatter(log_prob, density.log_prob)
         block.scatter(cut, density.truncation)
         block.scatter(rounding, density.rounding)
@@ -105,17 +124,31 @@ def _moments(group: Group, thetas: Floats) -> tuple[Floats, Floats]:
     return mean[:, 0], np.sqrt(covariance[:, 0, 0] / group.inversion.n + group.inversion.transform.variance)
 
 
-def _y_rule(group: Group, thetas: Floats) -> tuple[Floats, Floats]:
-    """Nodes and weights in y for each θ."""
+def _y_rule(group: Group, thetas: Floats, *, atoms: bool = False) -> tuple[Floats, Floats]:
+    """Nodes and weights in y for each θ, with panels that end where all records may sit in atoms if that is asked."""
     mean, spread = _moments(group, thetas)
-    transform = group.inversion.transform
+    transform, reference = group.inversion.transform, group.inversion.reference
     scale = 0.0 if np.isinf(transform.pole) else 1.0 / float(transform.pole)
-    if isinstance(transform, DiscreteTransform):
-        return _lattice_rule(mean, spread, scale, transform.step, group.inversion.reference, None)
-    period = lattice_period(transform)
+    step, period = noise_step(transform), lattice_period(transform)
+    if step > 0:
+        start = step * np.round(reference / step)
+        return _lattice_rule(mean, spread, scale, step, start, None)
     if period > 0:
-        return _lattice_rule(mean, spread, scale, period, group.inversion.reference, transform.scale)  # type: ignore[attr-defined]
-    return panel_nodes(panel_edges(mean, spread, scale))
+        return _lattice_rule(mean, spread, scale, period, reference, transform.scale)  # type: ignore[attr-defined]
+    edges = panel_edges(mean, spread, scale)
+    return panel_nodes(np.sort(np.concatenate([edges, _kinks(group, edges)], axis=1), axis=1) if atoms else edges)
+
+
+def _kinks(group: Group, edges: Floats) -> Floats:
+    """Means of n records that all sit in atoms, with the ends of each row of panels in place of those outside."""
+    values = atom_values(group.model.population, group.model.channel.statistic)  # type: ignore[arg-type]
+    n = group.model.channel.n
+    if values.size < 2 or math.comb(n + values.size - 1, n) > _MOST_KINKS:
+        values = values[[0, -1]]
+    if math.comb(n + values.size - 1, n) > _MOST_KINKS:
+        return edges[:, :0]
+    kinks = np.unique(ways(n, values.size).counts @ values / n)
+    return np.clip(kinks[None, :], edges[:, :1], edges[:, -1:])
 
 
 def panel_edges(mean: Floats, spread: Floats, scale: float) -> Floats:

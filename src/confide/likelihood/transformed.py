@@ -179,7 +179,8 @@ def _mass(start: Tails, stop: Tails) -> tuple[jax.Array, jax.Array]:
     """The mass between two points, from the nearer tail, and the size of the numbers that were subtracted."""
     near = start.below < 0.5
     mass = jnp.where(near, stop.below - start.below, start.above - stop.above)
-    return jnp.maximum(mass, 0.0), jnp.where(near, stop.below, start.above)
+    # not `maximum`, which halves the derivative of a mass that is zero
+    return jnp.where(mass < 0, 0.0, mass), jnp.where(near, stop.below, start.above)
 
 
 def transformed_law(population: Population, statistic: Statistic) -> TransformedLaw:

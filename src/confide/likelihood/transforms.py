@@ -48,6 +48,16 @@ class NoiseTransform(eqx.Module):
         del side
         return jnp.full_like(y, -jnp.inf)
 
+    def log_tail(self, tau: jax.Array, y: jax.Array, last: jax.Array, end: jax.Array) -> jax.Array:
+        """A bound on log ∫ |N(τ + it; y)/N(τ; y)| dt from the last frequency to the end, the middle of a period.
+
+        There |N| changes as slowly as a single bump of the noise's width does, so that a few frequencies show its size.
+        """
+        t = jnp.where(jnp.isinf(end), last, last + jnp.linspace(0.0, 1.0, 5) * (end - last))
+        zeta = jax.lax.complex(jnp.broadcast_to(tau, (6,)), jnp.concatenate([jnp.zeros(1), t]))
+        size = self(zeta, jnp.broadcast_to(y, (6,))).real
+        return jnp.max(size[1:]) - size[0] + jnp.log(2.0 * jnp.maximum(end - last, 1e-300))
+
 
 def _log1mexp(z: jax.Array) -> jax.Array:
     """log(1 − e^z) for complex z."""
@@ -73,14 +83,35 @@ class LaplaceTransform(NoiseTransform):
         """e^{−|…|/b}/2b: the exponential tail beyond the statistic."""
         return -side * y / self.scale - jnp.log(2.0 * self.scale)
 
+    def log_tail(self, tau: jax.Array, y: jax.Array, last: jax.Array, end: jax.Array) -> jax.Array:
+        """∫ dt/b²t², over |N(τ)|."""
+        del y, end
+        return jnp.log(jnp.abs(1.0 - (self.scale * tau) ** 2)) - 2.0 * jnp.log(self.scale) - jnp.log(last)
+
 
 class LaplaceOnLattice(LaplaceTransform):
     """Laplace noise around the points of a lattice of spacing h: two geometric series.
 
-    Σ_k g(y − kh) e^{−ζkh} over the points below and above y, times e^{ζy}; y is measured from a lattice point.
+    Σ_k g(y − kh) e^{−ζkh} over the points below and above y, times e^{ζy}; y is measured from a lattice point. With a
+    `step` the noise is discrete, on a lattice that holds the statistic's: its masses fall like the density.
     """
 
     spacing: float
+    step: float = 0.0
+
+    @property
+    def _log_peak(self) -> jax.Array:
+        """log g(0)."""
+        mass = jnp.tanh(0.5 * self.step / self.scale)
+        return jnp.log(jnp.where(jnp.asarray(self.step) > 0, mass, 0.5 / self.scale))
+
+    def log_residue(self, y: jax.Array, side: jax.Array) -> jax.Array:
+        """The exponential tail beyond the statistic."""
+        return -side * y / self.scale + self._log_peak
+
+    def log_tail(self, tau: jax.Array, y: jax.Array, last: jax.Array, end: jax.Array) -> jax.Array:
+        """The rest of the period."""
+        return NoiseTransform.log_tail(self, tau, y, last, end)
 
     def __call__(self, zeta: jax.Array, y: jax.Array) -> jax.Array:
         """The log of the sum of both series."""
@@ -89,7 +120,7 @@ class LaplaceOnLattice(LaplaceTransform):
         below = -fraction / b + zeta * fraction - _log1mexp(h * (zeta - 1.0 / b) + 0j)
         above = -(h - fraction) / b - zeta * (h - fraction) - _log1mexp(-h * (zeta + 1.0 / b) + 0j)
         # N is normalised to a density: the integral over one period carries h
-        return _logadd(below, above) + jnp.log(h / (2.0 * b))
+        return _logadd(below, above) + jnp.log(h) + self._log_peak
 
 
 class GaussianTransform(NoiseTransform):
@@ -107,6 +138,11 @@ class GaussianTransform(NoiseTransform):
         """σ²."""
         return self.scale**2
 
+    def log_tail(self, tau: jax.Array, y: jax.Array, last: jax.Array, end: jax.Array) -> jax.Array:
+        """∫ e^{−σ²t²/2} dt, by Mills' bound."""
+        del tau, y, end
+        return -0.5 * (self.scale * last) ** 2 - jnp.log(self.scale**2 * last)
+
 
 _PERIODS = 12
 
@@ -115,10 +151,23 @@ class GaussianOnLattice(GaussianTransform):
     """Gaussian noise around the points of a lattice: the contributions of all periods, or of all points near y.
 
     Σ_m e^{σ²ζ_m²/2 − (ζ_m − ζ)y} with ζ_m = ζ + 2πim/h is one theta series; Σ_k φ(y − kh) e^{ζ(y − kh)} is the same
-    one by Poisson's formula. The first converges fast for σ ≥ h/2, the second for σ < h/2.
+    one by Poisson's formula. The first converges fast for σ ≥ h/2, the second for σ < h/2. With a `step` the noise is
+    discrete, on a lattice that holds the statistic's: its masses fall like the density.
     """
 
     spacing: float
+    step: float = 0.0
+
+    @property
+    def _log_mass(self) -> jax.Array:
+        """log of the mass at 0 over the density there, for discrete noise; 0 for a density."""
+        discrete = jnp.asarray(self.step) > 0
+        step = jnp.where(discrete, self.step, self.scale)
+        return jnp.where(discrete, jnp.log(step) - _log_theta(self.scale / step), 0.0)
+
+    def log_tail(self, tau: jax.Array, y: jax.Array, last: jax.Array, end: jax.Array) -> jax.Array:
+        """The rest of the period."""
+        return NoiseTransform.log_tail(self, tau, y, last, end)
 
     def __call__(self, zeta: jax.Array, y: jax.Array) -> jax.Array:
         """The log of whichever series is short."""
@@ -130,32 +179,40 @@ class GaussianOnLattice(GaussianTransform):
         nearest = jnp.round((y - sigma**2 * zeta.real) / h)
         distance = y[..., None] - h * (nearest[..., None] + m)
         points = -0.5 * (distance / sigma) ** 2 + zeta[..., None] * distance + jnp.log(h / sigma / jnp.sqrt(2 * jnp.pi))
-        return jnp.where(sigma >= 0.5 * h, _logsum(periods), _logsum(points))
+        return jnp.where(sigma >= 0.5 * h, _logsum(periods), _logsum(points)) + self._log_mass
+
+
+def _log_theta(s: jax.Array) -> jax.Array:
+    """log of Σ_k e^{−k²/2s²} over its integral, s√2π."""
+    k = jnp.arange(-_PERIODS, _PERIODS + 1)
+    points = jax.nn.logsumexp(-0.5 * (k / s) ** 2) - jnp.log(s * jnp.sqrt(2.0 * jnp.pi))
+    return jnp.where(s >= 0.5, jax.nn.logsumexp(-2.0 * (jnp.pi * s * k) ** 2), points)
 
 
 class DiscreteTransform(NoiseTransform):
-    """Noise on a lattice of spacing `step`: Laplace (with poles) or Gaussian, on a statistic on the same lattice.
+    """Noise on a lattice of spacing `step`, Laplace or Gaussian, around a statistic that is first rounded to it.
 
-    `box` is 1 when the statistic is continuous and is first rounded to the lattice, which multiplies by the transform
-    of a box of width `step`; the published value is then a mass.
+    Rounding a continuum multiplies by the transform of a box of width `step`. A statistic on a lattice of its own,
+    finer by a whole factor, has `spacing` > 0, and the box is a sum over those of its points that are rounded to one:
+    from `first` on, relative to it. The published value is a mass.
     """
 
     scale: float
     step: float
     gaussian: bool = eqx.field(static=True)
-    box: bool = eqx.field(static=True)
+    spacing: float = 0.0
+    first: float = 0.0
 
     def __call__(self, zeta: jax.Array, y: jax.Array) -> jax.Array:
         """log of the noise's transform, and of the box."""
         del y
         log = self._gaussian(zeta) if self.gaussian else self._laplace(zeta)
-        if not self.box:
-            return log + jnp.log(self.step)  # the integral over one period, 2π/step, carries the step
-        half = 0.5 * self.step * zeta
-        small = jnp.abs(half) < 1e-3
-        safe = jnp.where(small, 1.0, half)
-        sinhc = jnp.where(small, 1.0 + half**2 / 6.0 + half**4 / 120.0, jnp.sinh(safe) / safe)
-        return log + jnp.log(sinhc * self.step)
+        fine = jnp.asarray(self.spacing) > 0
+        h = jnp.where(fine, self.spacing, self.step)
+        # Σ e^{−ζδ} over δ = first, first + h, …: a ratio of two such boxes, around the middle of the points
+        middle = jnp.where(fine, self.first + 0.5 * (self.step - h), 0.0)
+        box = self.step * _sinhc(0.5 * self.step * zeta) / jnp.where(fine, _sinhc(0.5 * h * zeta), 1.0)
+        return log + jnp.log(box) - zeta * middle
 
     def _laplace(self, zeta: jax.Array) -> jax.Array:
         rate = self.step / self.scale
@@ -188,16 +245,25 @@ class DiscreteTransform(NoiseTransform):
         """σ² for Gaussian noise."""
         return self.scale**2 if self.gaussian else 0.0
 
-    def log_residue(self, y: jax.Array, side: jax.Array) -> jax.Array:
-        """The geometric tail: a mass of tanh(step/2b) e^{−|…|/b} per point."""
-        if self.gaussian:
-            return jnp.full_like(y, -jnp.inf)
-        return -side * y / self.scale + jnp.log(jnp.tanh(0.5 * self.step / self.scale))
-
     @property
     def crossable(self) -> bool:
         """A rounded statistic meets a whole ladder of poles, one per period of the noise."""
-        return not self.box
+        return False
+
+    def log_tail(self, tau: jax.Array, y: jax.Array, last: jax.Array, end: jax.Array) -> jax.Array:
+        """The rest of the period; on a continuum, of the first half period of the noise, in which it falls."""
+        here = jax.lax.complex(jnp.broadcast_to(tau, (2,)), jnp.stack([0.0 * last, last]))
+        size = self(here, jnp.zeros(2)).real
+        falling = size[1] - size[0] + jnp.log(2.5 * last)
+        rest = NoiseTransform.log_tail(self, tau, y, last, end)
+        return jnp.where(jnp.asarray(self.spacing) > 0, rest, falling)
+
+
+def _sinhc(z: jax.Array) -> jax.Array:
+    """sinh(z)/z."""
+    small = jnp.abs(z) < 1e-3
+    safe = jnp.where(small, 1.0, z)
+    return jnp.where(small, 1.0 + z**2 / 6.0 + z**4 / 120.0, jnp.sinh(safe) / safe)
 
 
 def _logadd(a: jax.Array, b: jax.Array) -> jax.Array:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
-from numpyro.distributions import constraints
+from numpyro.distributions import TransformedDistribution, constraints
+from numpyro.distributions.transforms import AffineTransform
 
 from confide._random import rolled
 from confide.errors import IncompatibleError
@@ -51,8 +52,21 @@ def ends(support: Any) -> tuple[Any, Any]:
 
 def support(population: Population, theta: jax.Array) -> tuple[jax.Array, jax.Array]:
     """The ends of the support at θ, as scalars."""
-    low, high = ends(at(population, theta).support)
+    distribution = at(population, theta)
+    low, high = _carried(distribution) or ends(distribution.support)
     return jnp.asarray(low, dtype=jnp.float64), jnp.asarray(high, dtype=jnp.float64)
+
+
+def _carried(distribution: Any) -> tuple[Any, Any] | None:
+    """The support of a shifted and scaled distribution; numpyro takes it for the whole line if not told otherwise."""
+    shifted = isinstance(distribution, TransformedDistribution) and distribution.support is constraints.real
+    if not shifted or not all(isinstance(part, AffineTransform) for part in distribution.transforms):
+        return None
+    low, high = ends(distribution.base_dist.support)
+    for part in distribution.transforms:
+        first, last = part(low), part(high)
+        low, high = jnp.minimum(first, last), jnp.maximum(first, last)
+    return low, high
 
 
 def inner_point(population: Population, low: jax.Array, high: jax.Array) -> jax.Array:

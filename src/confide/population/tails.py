@@ -1,10 +1,14 @@
 """Distribution function, survival function and quantile function of one record, with derivatives in x and θ.
 
 Each comes from the first source that there is: a closed form that the family supplies, numpyro's own
-function, or sums over the support. Derivatives of closed forms are automatic. Where numpyro's `cdf` cannot be
+function, or sums over the support. Derivatives in θ of closed forms are automatic. Where numpyro's `cdf` cannot be
 differentiated, ∂F/∂θ is the integral of ∂p/∂θ; ∂F/∂x is always the density; and the quantile's derivatives
 follow from F(Q(q; θ); θ) = q: ∂Q/∂q = 1/f and ∂Q/∂θ = −∂F/∂θ / f. All functions here are of a scalar record
 and one θ of shape (d,).
+
+F may be smooth where its code is not: `abs` and `sign` of x − θ, as numpyro has them for a Laplace law, have a slope at
+a tie that is a convention. Bounds and parameters are round numbers, and tie. So ∂F/∂θ is taken a few units in the last
+place beside x, which moves a smooth F by no more than the rounding of x does.
 """
 
 from __future__ import annotations
@@ -23,6 +27,8 @@ from confide.population.space import split
 if TYPE_CHECKING:
     from confide.population.population import Population
 
+#: three units in the last place, or six: no parameter that was written down with a bound, or computed from it, is there
+_BESIDE, _BESIDE_ZERO = 3 * 2.0**-52, 1e-290
 _UPPER_TAIL = 0.01  # below this mass, 1 − F has lost two digits and the tail is integrated instead
 
 
@@ -34,12 +40,33 @@ def needs_rule(population: Population) -> bool:
 
 def cdf(population: Population, x: jax.Array, theta: jax.Array) -> jax.Array:
     """P(X ≤ x)."""
-    x_in, below, above = _inside(population, x, theta)
-    return jnp.where(below, 0.0, jnp.where(above, 1.0, _cdf_inside(population, x_in, theta)))
+    return _below(population, x, theta) if population.discrete else _tail(population, -1, x, theta)
 
 
 def survival(population: Population, x: jax.Array, theta: jax.Array) -> jax.Array:
     """P(X > x)."""
+    return _above(population, x, theta) if population.discrete else _tail(population, 1, x, theta)
+
+
+@partial(jax.custom_jvp, nondiff_argnums=(0, 1))
+def _tail(population: Population, side: int, x: jax.Array, theta: jax.Array) -> jax.Array:
+    return (_below if side < 0 else _above)(population, x, theta)
+
+
+@_tail.defjvp
+def _tail_jvp(population: Population, side: int, primals: tuple, tangents: tuple) -> tuple[jax.Array, jax.Array]:
+    (x, theta), (x_dot, theta_dot) = primals, tangents
+    beside = jnp.where(jnp.isfinite(x), x + jnp.where(x == 0, _BESIDE_ZERO, _BESIDE * jnp.abs(x)), x)
+    _, by_theta = jax.jvp(lambda t: (_below if side < 0 else _above)(population, beside, t), (theta,), (theta_dot,))
+    return _tail(population, side, x, theta), by_theta - side * _density(population, x, theta) * x_dot
+
+
+def _below(population: Population, x: jax.Array, theta: jax.Array) -> jax.Array:
+    x_in, below, above = _inside(population, x, theta)
+    return jnp.where(below, 0.0, jnp.where(above, 1.0, _cdf_inside(population, x_in, theta)))
+
+
+def _above(population: Population, x: jax.Array, theta: jax.Array) -> jax.Array:
     x_in, below, above = _inside(population, x, theta)
     return jnp.where(below, 1.0, jnp.where(above, 0.0, _survival_inside(population, x_in, theta)))
 

@@ -177,9 +177,7 @@ def _with(identifiers: Any, found: list[tuple[int, bytes | None]]) -> Any:
 
     mask = np.zeros(len(identifiers), dtype=bool)
     mask[[index for index, _ in found]] = True
-    return pc.replace_with_mask(
-        identifiers, pa.array(mask), pa.array([each for _, each in found], pa.large_binary())
-    )
+    return pc.replace_with_mask(identifiers, pa.array(mask), pa.array([each for _, each in found], pa.large_binary()))
 
 
 def _identifier(line: bytes, layout: Layout) -> bytes | None:

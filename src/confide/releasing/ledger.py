@@ -171,7 +171,7 @@ class Ledger:
         >>> book.open("people", budget=cf.PureDP(1.0))
         >>> book.check()
         """
-        from confide.releasing.audit import walk
+        from confide.releasing.walk import walk
 
         self._store.run(walk, writes=False)
 

@@ -169,8 +169,9 @@ def _of_database(connection: Any, table: Any, column: str | None, also: str | No
 def _without_statistics(table: Any) -> Any:
     """The same numbers, of which DuckDB's optimiser knows nothing.
 
-    A view over Parquet files has their statistics, which know nothing of NaN: by them tests for it are left out, because
-    of another record's value. Our own connection does not use them (`engine`); somebody else's is not ours to change.
+    A view over Parquet files has their statistics, which know nothing of NaN: by them tests for it are left out,
+    because of another record's value. Our own connection does not use them (`engine`); somebody else's is not ours to
+    change.
     """
     import ibis
 

@@ -17,29 +17,28 @@ class Power(MeanFamily):
     >>> families = [cf.families.Power()]
     >>> found = cf.optimize(population, privacy=cf.GDP(1.0), n=100, theta=2.0, families=families, exact=False)
     >>> print(found.best.statistic)
-    the mean of abs(x)**2.24 with x clipped to [-3.086, 3.086]
+    the mean of abs(x)**2.24 with x clipped to [-3.09, 3.09]
     """
 
     name = "power"
     scalar = True
 
     def box(self, law: Tabulated) -> list[tuple[float, float]]:
-        """a, and log c from the body of abs(x) to its far tail."""
-        size = np.abs(law.x)
-        low, high = law.levels(size, np.asarray([-1.0, 6.0]))
-        if high <= 0:
-            return []
-        low = max(low, float(np.min(size[size > 0]))) if law.population.discrete else max(low, 1e-3 * high)
-        return [(0.1, 4.0), (float(np.log(low)), float(np.log(high)))] if low < high else []
+        """a, and the normal score of c in the law of abs(x)."""
+        return [(0.1, 4.0), (-1.0, 6.0)] if np.any(law.x != 0) else []
 
     def statistic(self, law: Tabulated, parameters: Floats) -> Mean:
         """The mean of abs(x)**a."""
-        a, c = rounded(parameters[0], 3), rounded(float(np.exp(parameters[1])))
+        a, c = rounded(parameters[0], 3), rounded(float(self._clips(law, np.asarray(parameters)[None])[0]), 3)
         base = "x" if positive(law) else "abs(x)"
         return Mean(base if a == 1 else f"{base}**{a:g}", bounds=(0.0 if positive(law) else -c, c))
 
     def values(self, law: Tabulated, parameters: Floats) -> Candidates:
         """min(abs(x), c)**a."""
-        a, c = parameters[:, :1, None], np.exp(parameters[:, 1:2, None])
+        a, c = parameters[:, :1], self._clips(law, parameters)[:, None]
         s = np.minimum(np.abs(law.x), c) ** a
-        return Candidates(s, np.zeros(s.shape[:2]), (c**a)[:, :, 0])
+        return Candidates(s[:, None], np.zeros_like(a), c**a)
+
+    def _clips(self, law: Tabulated, parameters: Floats) -> Floats:
+        size = np.abs(law.x)
+        return np.maximum(law.levels(size, parameters[:, 1]), np.min(size[size > 0]))

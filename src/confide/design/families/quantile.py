@@ -24,7 +24,7 @@ class QuantileLevel(Family):
     >>> families = [cf.families.QuantileLevel()]
     >>> found = cf.optimize(population, privacy=cf.GDP(1.0), n=100, theta=2.0, families=families, exact=False)
     >>> print(found.best.statistic)
-    the 0.99-quantile of abs(x) with x clipped to [-9.3, 9.3]
+    the 0.99-quantile of abs(x) with x clipped to [-4.4, 4.4]
     """
 
     name = "quantile"

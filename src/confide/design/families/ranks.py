@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -10,6 +11,10 @@ from numpy.typing import NDArray
 
 from confide.design.family import Floats
 from confide.design.tabulated import Tabulated
+
+_OUTSIDE = 1e-3
+#: a share of records that makes no difference
+_NO_MATTER = 0.01
 
 
 class Side(NamedTuple):
@@ -42,13 +47,25 @@ def _side(text: str, law: Tabulated, edges: Floats, order: NDArray[np.intp]) -> 
 
 
 def wide(law: Tabulated) -> tuple[float, float]:
-    """Readable bounds that hold all tabulated points."""
-    reach = max(law.high - law.low, 1e-12)
-    low = law.low if law.low >= 0 else law.low - 0.05 * reach
-    high = law.high + 0.05 * reach
+    """Readable bounds that hold the records of every θ but for one in a thousand on each side."""
+    below = np.cumsum(law.mass, axis=1)
+    low = float(law.x[np.min(np.argmax(below >= _OUTSIDE, axis=1))])
+    high = float(law.x[np.max(np.argmax(below >= 1 - _OUTSIDE, axis=1))])
     if law.population.discrete:
-        return (float(np.floor(law.low)), float(np.ceil(law.high)))
-    digits = 2
-    while float(f"{high:.{digits}g}") <= law.high or (low < 0 and float(f"{low:.{digits}g}") >= law.low):
-        digits += 1
-    return (min(low, 0.0) if low >= 0 else float(f"{low:.{digits}g}")), float(f"{high:.{digits}g}")
+        return min(low, high - 1), high
+    if law.low >= 0 and low < 0.1 * high:
+        low = 0.0
+    step = 10.0 ** (math.floor(math.log10(high - low)) - 1)
+    return float(f"{math.floor(low / step) * step:.12g}"), float(f"{math.ceil(high / step) * step:.12g}")
+
+
+def readable(law: Tabulated, side: Side, at: int) -> float:
+    """The threshold at a position, with as few digits as leave the shares on its two sides what they are."""
+    value, below = float(side.edges[at]), law.points.weights @ side.below
+    share = float(below[at])
+    digits = 1 - math.floor(math.log10(float(np.ptp(side.edges[(below > 0.1) & (below < 0.9)])) or 1.0))
+    for more in range(digits, digits + 12):
+        found = round(value, more)
+        if abs(np.interp(found, side.edges, below) - share) <= _NO_MATTER * min(share, 1 - share):
+            return found
+    return value

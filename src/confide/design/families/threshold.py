@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from confide.design.approximate import MeanLaw, scalar_information
-from confide.design.families.ranks import Side, sides, wide
-from confide.design.family import Family, Floats, rounded
+from confide.design.families.ranks import Side, readable, sides, wide
+from confide.design.family import Family, Floats
 from confide.design.problem import MEANS, Found, Problem
 from confide.mechanism import Laplace, Mechanism, RandomizedResponse
 from confide.mechanism.response import keep_probability
 from confide.statistic import Each, Mean
 
 #: the least expected number of records on the rarer side of a threshold
-_RAREST = 1.0
+_RAREST = 0.25
 
 
 class Threshold(Family):
@@ -24,7 +24,7 @@ class Threshold(Family):
     >>> families = [cf.families.Threshold()]
     >>> found = cf.optimize(population, privacy=cf.GDP(1.0), n=100, theta=2.0, families=families, exact=False)
     >>> print(found.best.statistic)
-    the mean of abs(x) > 1.9984 with x clipped to [-9.3, 9.3]
+    the mean of abs(x) > 2 with x clipped to [-4.4, 4.4]
     """
 
     name = "threshold bit"
@@ -41,7 +41,7 @@ class Threshold(Family):
             information = self._information(problem, side, kind)
             at, loss = problem.best(information)
             if best is None or loss < best.loss:
-                text = f"{side.text} > {rounded(float(side.edges[at]), 5):g}"
+                text = f"{side.text} > {readable(problem.law, side, at)}"
                 reduction = Each if kind is RandomizedResponse else Mean
                 statistic = reduction(text, bounds=wide(problem.law))
                 parameters = side.edges[at : at + 1]
@@ -60,7 +60,8 @@ class Threshold(Family):
         else:
             scale = np.full(above.shape, 1.0 / (problem.n * problem.ratio(kind)))
             found = scalar_information(self._law(problem.n, above, d_above), scale, laplace=kind is Laplace)
-        # a bit that no record is expected to set is judged badly by moments, and is no use to anyone
+        # a bit that no record is expected to set is no use to anyone, though next to an end of the support that
+        # moves it says the most at this very θ
         possible = np.max(above * side.below, axis=0) * problem.n > _RAREST
         return np.where(possible[:, None, None, None], np.moveaxis(found, 1, 0), 0.0)
 

@@ -1,0 +1,159 @@
+"""The inversion at pairs of θ and y for which a few frequencies do not suffice.
+
+On a continuum `fine` takes the atoms out and is given more and more frequencies, and nodes that can follow them, until
+the answer stands still. On a lattice the integral has an end, and there all of the period is summed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import jax
+import numpy as np
+from numpy.typing import NDArray
+
+from confide.likelihood import inversion as inv
+from confide.likelihood import nufft
+from confide.likelihood.atoms import atom_values
+from confide.likelihood.fine import Fine, Found
+from confide.likelihood.fine_contours import Record
+from confide.likelihood.frames import CHANGES
+from confide.likelihood.law import MovingLaw, nodes_at, slopes_at
+from confide.likelihood.record import ORDER, RecordLaw, record_law
+
+if TYPE_CHECKING:
+    from confide.likelihood.spectral import Group
+
+Floats = NDArray[np.float64]
+
+#: frequencies to begin with, how many times more at each attempt, and the most
+_FEWEST, _MORE, _MOST = 2**11, 4, 2**17
+#: radians of e^{ius} across the range of s that nodes can follow: 60,000 of them that stay, 16,000 that move
+_MOST_TURNS, _MOST_TURNS_MOVING = 24_000.0, 14_000.0
+#: the largest error that is let pass, and the error at which no more frequencies are tried
+SETTLED = 1e-7
+_TRIED = 1e-9
+#: the period of the density on the frequency grid, in ranges of s, spreads of y and scales of Laplace noise
+_RANGES, _SPREADS, _SCALES = 4.0, 48.0, 140.0
+#: the share of the longest period above which a shorter one is not worth it
+_SHORT = 0.3
+#: radians of e^{ius} across a panel that its nodes can follow
+_PHASE = 14.0
+#: θ whose nodes are made together
+_ROWS = 32
+#: pairs that a whole period is summed for together
+_PAIRS = 8
+
+
+def invert_slowly(group: Group, thetas: Floats, y: Floats) -> tuple[Floats, Floats]:
+    """log p and its error at (θ, y) pairs (B, Y); an error is 0 where it is below `SETTLED`."""
+    log_prob, error = np.empty(y.shape), np.empty(y.shape)
+    for rows, found in _settled(group, thetas, y, scores=False):
+        log_prob[rows], error[rows] = found.log_prob, found.error
+    return log_prob, np.where(error < SETTLED, 0.0, error)
+
+
+def invert_slowly_with_score(group: Group, thetas: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:
+    """The same with the score (B, Y, d)."""
+    log_prob, error = np.empty(y.shape), np.empty(y.shape)
+    score = np.empty((*y.shape, thetas.shape[1]))
+    for rows, found in _settled(group, thetas, y, scores=True):
+        assert found.score is not None
+        log_prob[rows], error[rows], score[rows] = found.log_prob, found.error, found.score
+    return log_prob, np.where(error < SETTLED, 0.0, error), score
+
+
+def _settled(group: Group, thetas: Floats, y: Floats, *, scores: bool) -> Iterator[tuple[int, Found]]:
+    """Each θ with more and more frequencies until its values stand still, or there are no more."""
+    for start in range(0, len(thetas), _ROWS):
+        for period in _periods(group):
+            pending = np.arange(start, min(start + _ROWS, len(thetas)))
+            frequencies, most = _FEWEST, _most(group, period)
+            while pending.size:
+                unsettled = []
+                for row, found in _attempt(group, thetas[pending], y[pending], frequencies, period, scores=scores):
+                    yield int(pending[row]), found
+                    if np.max(found.error) > _TRIED:
+                        unsettled.append(pending[row])
+                pending = np.asarray(unsettled, dtype=int)
+                if frequencies >= most:
+                    break
+                frequencies = min(frequencies * _MORE, most)
+            if pending.size == 0:
+                break
+
+
+def _periods(group: Group) -> tuple[float, ...]:
+    """Periods of the density that the sum over frequencies makes periodic, to be tried one after the other.
+
+    The last holds a few ranges of s, and so everything, however tilted. For many records less is mostly enough: so much
+    that the contour, which keeps its distance from the poles, need not leave the saddlepoint.
+    """
+    low, high = group.model.channel.statistic.ranges[0]
+    transform = group.inversion.transform
+    everything = _RANGES * (high - low) + _SPREADS * math.sqrt(float(transform.variance))
+    short = max(_SPREADS * group.widest, _SCALES / float(transform.pole))
+    return (everything,) if short > _SHORT * everything else (short, everything)
+
+
+def _most(group: Group, period: float) -> int:
+    """How many frequencies nodes can follow."""
+    low, high = group.model.channel.statistic.ranges[0]
+    turns = _MOST_TURNS_MOVING if isinstance(group.law, MovingLaw) else _MOST_TURNS
+    return min(_MOST, int(turns * group.model.channel.n * period / (2.0 * math.pi * (high - low))))
+
+
+def _attempt(
+    group: Group, thetas: Floats, y: Floats, frequencies: int, period: float, *, scores: bool
+) -> Iterator[tuple[int, Found]]:
+    model, inversion = group.model, group.inversion
+    reference, n = float(inversion.reference), int(model.channel.n)
+    step = 2.0 * math.pi / period
+    law = _law_for(group, thetas, step * frequencies / n)
+    nodes = nodes_at(law, thetas)
+    s, weights = np.asarray(nodes.s) - reference, np.asarray(nodes.weights)
+    slopes = slopes_at(law, thetas) if scores else None
+    atoms = atom_values(model.population, model.channel.statistic) - reference  # type: ignore[arg-type]
+    fine, panels = Fine(inversion.transform, n, step, frequencies), _panels(law, thetas)
+    shared = nufft.spreading(s * (step / n), frequencies) if s.ndim == 1 else None
+    for row in range(len(thetas)):
+        values = s if s.ndim == 1 else s[row]
+        dw = None if slopes is None else np.asarray(slopes.weights[row])
+        ds = None if slopes is None or s.ndim == 1 else np.asarray(slopes.s[row])
+        yield row, fine(Record(values, weights[row], panels, atoms, dw, ds), y[row] - reference, shared)
+
+
+def _law_for(group: Group, thetas: Floats, frequency: float) -> RecordLaw | MovingLaw:
+    """The record's law with nodes dense enough for a frequency."""
+    from confide.likelihood.spectral import tilt_of
+
+    model = group.model
+    if isinstance(group.law, MovingLaw):
+        low, high = model.channel.statistic.ranges[0]
+        changes = math.ceil(math.log2(max(frequency * (high - low) / _PHASE, 1.0)))
+        return MovingLaw(model.population, model.channel.statistic, max(CHANGES, changes))
+    tilt, steepest = tilt_of(model)
+    return record_law(model.population, model.channel.statistic, thetas, tilt, frequency, steepest)
+
+
+def _panels(law: RecordLaw | MovingLaw, thetas: Floats) -> int:
+    """How many panels of nodes come first."""
+    if isinstance(law, RecordLaw):
+        return 0 if law.population.discrete else int(np.count_nonzero(law.base)) // ORDER
+    s, _ = jax.eval_shape(law.at, jax.ShapeDtypeStruct(thetas.shape[1:], np.float64))
+    return (int(s.shape[-1]) - 2) // ORDER
+
+
+def in_whole_periods(group: Group, inversion: inv.Inversion, thetas: Floats, y: Floats) -> tuple[Floats, Floats]:
+    """log p and the cut-off (none) at (θ, y) pairs (B, Y) on a lattice."""
+    log_prob, cut = np.empty(y.shape), np.empty(y.shape)
+    for top in range(0, len(thetas), _PAIRS):
+        rows = np.arange(top, top + _PAIRS).clip(max=len(thetas) - 1)
+        nodes = group.nodes(thetas[rows])
+        for left in range(0, y.shape[1], _PAIRS):
+            columns = np.arange(left, left + _PAIRS).clip(max=y.shape[1] - 1)
+            found = inv.invert(inversion, nodes, y[np.ix_(rows, columns)])
+            log_prob[np.ix_(rows, columns)], cut[np.ix_(rows, columns)] = found.log_prob, found.truncation
+    return log_prob, cut
