@@ -128,7 +128,7 @@ class DatabaseReader:
         return result
 
     def sign(self, a: Operand) -> Operand:
-        """−1, 0 or 1 as a double: DuckDB's is an integer of eight bits, and the sum of 128 of them would be an error."""
+        """−1, 0 or 1 as a double: DuckDB's is an integer of eight bits, and a sum of 128 of them would be an error."""
         return self._call("sign", lambda value: value.sign() * double(1.0), a)
 
     def minimum(self, a: Operand, b: Operand) -> Operand:
