@@ -96,6 +96,21 @@ def test_objects_of_python(name):
     check(lambda records: (SEQUENCES[name](records), "x", None), OBJECTS)
 
 
+@pytest.mark.parametrize(
+    "build",
+    [np.asarray, np.ma.asarray, lambda r: pd.Series(r, dtype="string[python]"), lambda r: pd.Series(r, dtype=object)],
+    ids=["array", "masked array", "pandas texts", "pandas objects"],
+)
+def test_half_of_a_pair_of_surrogates_is_missing(build):
+    """It is no text that UTF-8 has, but a text of Python, and one record may not stop the release of all."""
+    check(lambda records: (build(texts(records)), None, None), [("\ud800", None), ("3\udfff", None), ("7", 7.0)])
+
+
+def test_half_of_a_pair_of_surrogates_in_an_identifier():
+    data = {"x": np.asarray(RECORDS), "name": np.asarray(["a", "b", "\ud800", "c", "d", "e", "f", "g"])}
+    assert numbers(PLAN, data, "x", None, cf.Hashed("name", 0, 1), None) == expected(RECORDS)
+
+
 @pytest.mark.parametrize("cell", ["n/a", 10**400, Decimal("NaN"), None, [3]])
 def test_objects_of_python_refuse_missing_values_alone(cell):
     with pytest.raises(DataError, match="some values are missing"):

@@ -101,8 +101,10 @@ def _arrow(data: Any, objects: Callable[[Any], Any]) -> Any:
     array = np.ma.asarray(data) if isinstance(data, np.ma.MaskedArray) else np.asarray(data)
     if array.ndim != 1:
         raise DataError(UNREADABLE)
-    if array.dtype.kind == "O":
-        return objects(array.filled(None) if isinstance(array, np.ma.MaskedArray) else array)
+    if array.dtype.kind in "OU":
+        # texts too: one with half of a pair of surrogates is none for Arrow, which would refuse it with all the others
+        plain = array.astype(object)
+        return objects(plain.filled(None) if isinstance(plain, np.ma.MaskedArray) else plain)
     return _from_numpy(array)
 
 
@@ -116,8 +118,10 @@ def _from_pandas(data: Any, objects: Callable[[Any], Any]) -> Any:
         values = pd.Categorical(data)
         codes = np.asarray(values.codes)
         return objects(np.asarray(values.categories, dtype=object)).take(pa.array(codes, mask=codes < 0))
-    if dtype.kind == "O" and isinstance(dtype, np.dtype):
-        return objects(data.to_numpy())
+    if isinstance(dtype, np.dtype) and dtype.kind in "OU":
+        return objects(data.to_numpy(dtype=object))
+    if isinstance(dtype, pd.StringDtype) and dtype.storage == "python":
+        return objects(data.to_numpy(dtype=object))
     return _from_numpy(data.to_numpy()) if isinstance(dtype, np.dtype) else _plain(pa.Array.from_pandas(data))
 
 
@@ -131,7 +135,7 @@ def _from_numpy(array: Any) -> Any:
             array = array.astype(np.float64, copy=False)  # half precision, extended precision, another order of bytes
     elif array.dtype.kind in "fiu":
         array = array.astype(array.dtype.newbyteorder("="), copy=False)
-    elif array.dtype.kind not in "bUMm":
+    elif array.dtype.kind not in "bMm":
         raise DataError(UNREADABLE)
     return pa.array(array, mask=mask)
 
