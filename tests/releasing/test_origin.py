@@ -130,6 +130,48 @@ def test_objects_that_may_look_different_each_time_are_never_the_same(book):
     assert parts(book, (rolling, 0), (rolling, 2), (rolling, 0)) == 1.5
 
 
+@pytest.mark.parametrize("cell", [0.4, "n/a", 2**70, "\ud800", [1], None])
+@pytest.mark.parametrize(
+    "form",
+    [list, lambda x: {"x": x}, lambda x: pd.Series(x, dtype=object), lambda x: pd.DataFrame({"x": X, "note": x})],
+    ids=["list", "dict", "series", "frame"],
+)
+def test_what_one_record_holds_does_not_decide_what_all_are_charged(form, cell, book):
+    try:
+        data = [form([0.1, "b", 0.3, last]) for last in (cell, cell, "b")]
+    except UnicodeEncodeError:
+        return  # what pandas refuses to hold is nobody's record
+    options = {"column": "x"} if isinstance(data[0], dict | pd.DataFrame) else {}
+    options |= {"missing": 0.5}
+    assert parts(book, (data[0], 0), (data[1], 2), (data[0], 0), **options) == 0.5
+    assert parts(book, (data[2], 0), **options) == 1.0
+
+
+@pytest.mark.parametrize("how", ["link", "pattern"])
+def test_a_path_that_names_other_files_while_it_is_read_is_refused(how, book, tmp_path, monkeypatch):
+    from confide.releasing import source
+
+    for name in ("b", "c"):
+        pd.DataFrame({"x": X}).to_parquet(tmp_path / f"{name}.parquet")
+    (tmp_path / "link.parquet").symlink_to(tmp_path / "b.parquet")
+    opened = source.open_source
+
+    def change(*given):
+        if how == "link":
+            (tmp_path / "link.parquet").unlink()
+            (tmp_path / "link.parquet").symlink_to(tmp_path / "c.parquet")
+        else:
+            pd.DataFrame({"x": X}).to_parquet(tmp_path / "a.parquet")
+        return opened(*given)
+
+    monkeypatch.setattr(source, "open_source", change)
+    path = tmp_path / ("link.parquet" if how == "link" else "[abc].parquet")
+    channel = cf.Channel(cf.Mean("x", (0, 1)), cf.Laplace(cf.PureDP(0.5)), n=4 if how == "link" else 12)
+    with pytest.raises(DataError, match="changed while it was read"):
+        release(channel, path, ledger=book, dataset="people", column="x")
+    assert book.spent("people") is None
+
+
 def test_a_file_that_changes_while_it_is_read_is_refused(book, tmp_path, monkeypatch):
     from confide.releasing import aggregate
 

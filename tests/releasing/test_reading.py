@@ -126,9 +126,15 @@ def chain(error):
         error = error.__cause__ or error.__context__
 
 
+@pytest.mark.parametrize("counted", [False, True], ids=["", "with a ledger"])
 @pytest.mark.parametrize("engine", ["duckdb", "each", "parquet", "polars", "url"])
-def test_refusals_hold_nothing_of_what_the_engine_said(engine, tmp_path):
+def test_refusals_hold_nothing_of_what_the_engine_said(engine, counted, tmp_path):
     import ibis
+
+    account = {}
+    if counted:
+        account = {"ledger": cf.Ledger(tmp_path / "budget.db"), "dataset": "people"}
+        account["ledger"].open("people", budget=cf.PureDP(10.0))
 
     channel = cf.Channel(cf.Mean("x", (0, 1)), LAPLACE, 2)
     column = "x"
@@ -146,10 +152,22 @@ def test_refusals_hold_nothing_of_what_the_engine_said(engine, tmp_path):
     else:
         data = f"postgresql://user:{SECRET}@localhost:1/nowhere"
     with pytest.raises(DataError) as error:
-        cf.release(channel, data, column=column, table="t", missing=0.5)
+        cf.release(channel, data, column=column, table="t", missing=0.5, **account)
     seen = list(chain(error.value))
     assert len(seen) == 1
     assert not any(SECRET in str(each) for each in seen)
+
+
+@pytest.mark.parametrize(
+    "use",
+    [lambda url: cf.release(cf.Channel(cf.Mean("x", (0, 1)), LAPLACE, 2), url, table="t"), cf.Ledger],
+    ids=["data", "ledger"],
+)
+def test_a_url_that_python_refuses_to_read_is_quoted_nowhere(use):
+    """Python's own message has all of the URL up to its path, the password included."""
+    with pytest.raises(cf.ConfideError) as error:
+        use(f"postgresql://user:{SECRET}\u2100@localhost/nowhere")
+    assert not any(SECRET in str(each) for each in chain(error.value))
 
 
 def test_what_does_not_fit_in_memory_is_written_to_the_private_folder():

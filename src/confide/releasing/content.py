@@ -19,6 +19,9 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from confide.published.errors import DataError
+from confide.releasing.cells import identifier_of, number_of
+from confide.releasing.engine import quietly
+from confide.releasing.memory import UNREADABLE
 
 #: bytes that are digested at once, each block in a thread of its own
 BLOCK = 2**23
@@ -32,18 +35,20 @@ class Content:
     digest: bytes
     #: whether the digest is of the records themselves, so that positions mean something
     whole: bool
+    #: a path or a pattern, and the files that it named
+    path: str = ""
     files: tuple[tuple[str, tuple[int, ...]], ...] = ()
 
     def check(self) -> None:
-        """Refuse files that changed since they were digested."""
-        if any(_state(path) != state for path, state in self.files):
+        """Refuse files that changed since they were digested, and a path or a pattern that names others now."""
+        if self.files and _states(_names(self.path)) != self.files:
             raise DataError("the file changed while it was read; release from a file that stays as it is")
 
 
 def settled(data: Any) -> Any:
     """The data, computed if they are lazy: a lazy table may come out in another order each time."""
     if type(data).__module__.split(".")[0] == "polars" and hasattr(data, "collect"):
-        return data.collect()
+        return quietly(data.collect, UNREADABLE)
     return data
 
 
@@ -68,11 +73,15 @@ def _place(url: str) -> list[bytes]:
     return [text.encode() for text in (parts.scheme, user.partition(":")[0], host, parts.path, parts.query)]
 
 
+def _names(path: str) -> list[str]:
+    """The files behind a path, as the reader finds them: a name with brackets may be a file of that very name."""
+    return [path] if Path(path).exists() else sorted(glob.glob(path, recursive=True))  # noqa: PTH207
+
+
 def _files(path: str) -> Content | None:
-    # as the reader does: a name with brackets may be a file of that very name
-    names = [path] if Path(path).exists() else sorted(glob.glob(path, recursive=True))  # noqa: PTH207
+    names = _names(path)
+    states = _states(names)
     try:
-        states = tuple((str(Path(name).resolve(strict=True)), _state(name)) for name in names)
         if not states or any(not Path(name).is_file() for name, _ in states):
             return None
         # the names decide in which order the files are read, and by which reader
@@ -81,13 +90,18 @@ def _files(path: str) -> Content | None:
     except OSError:
         return None  # the reader will say why
     parts = [part for name, digest in zip(told, digests, strict=True) for part in (name.encode(), digest)]
-    return Content(_digest(b"files", *parts), whole=True, files=states)
+    return Content(_digest(b"files", *parts), whole=True, path=path, files=states)
 
 
 def _relative(names: Sequence[str]) -> list[str]:
     """The names as seen from the folder that all of them are in."""
     folder = os.path.commonpath(names)
     return [Path(os.path.relpath(name, folder)).as_posix() for name in names]
+
+
+def _states(names: Sequence[str]) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    """Which files the names lead to, through links, and how each of them is."""
+    return tuple((os.path.realpath(name), _state(name)) for name in names)
 
 
 def _state(path: str) -> tuple[int, ...]:
@@ -137,7 +151,34 @@ def _in_memory(data: Any, columns: Sequence[str]) -> bytes | None:
         arrow = _as_table(data, columns, pa)
         return None if arrow is None else _digest(b"arrow", _stream(arrow, pa))
     except (pa.ArrowException, TypeError, ValueError, AttributeError, OverflowError, KeyError):
+        return _cell_by_cell(data, columns)
+
+
+def _cell_by_cell(data: Any, columns: Sequence[str]) -> bytes | None:
+    """A digest of columns that Arrow finds no type for, of each cell as a reader sees it.
+
+    Otherwise one record of another kind would decide whether parts are charged in parallel.
+    """
+    found: Sequence[tuple[Any, Any]]
+    if type(data) in (list, tuple):
+        found = [("x", data)]
+    elif type(data) is dict:
+        found = list(data.items())
+    elif type(data).__module__.split(".")[0] == "pandas":
+        frame = data.to_frame() if data.ndim == 1 else data
+        chosen = [name for name in columns if name in frame.columns]
+        levels = [] if chosen else range(frame.index.nlevels)
+        found = [(f"index {level}", frame.index.get_level_values(level)) for level in levels]
+        found += list((frame[chosen] if chosen else frame).items())
+    else:
         return None
+    digest = hashlib.sha256()
+    for name, cells in found:
+        digest.update(_digest(str(name).encode("utf-8", "replace"), str(len(cells)).encode()))
+        for cell in cells:
+            seen = f"{type(cell).__qualname__} {number_of(cell)!r} {identifier_of(cell)!r}"
+            digest.update(_digest(seen.encode("utf-8", "replace")))
+    return _digest(b"cells", digest.digest())
 
 
 def _array(array: Any) -> bytes:

@@ -7,6 +7,7 @@ another one is read. Names of columns and tables reach an engine only through Ib
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -90,10 +91,9 @@ def identity_of(data: Any, table: str | None) -> str | None:
 
 def _scheme(text: str) -> str:
     """The scheme of a URL; empty for a path."""
-    try:
+    with contextlib.suppress(ValueError):  # it may quote the password, and would be the context of what is raised
         return urlsplit(text).scheme if "://" in text else ""
-    except ValueError:
-        raise InvalidArgument("data", "a URL", "cannot be read", "write it as scheme://user@host/database") from None
+    raise InvalidArgument("data", "a URL", "cannot be read", "write it as scheme://user@host/database")
 
 
 def _digest(*parts: object) -> str:

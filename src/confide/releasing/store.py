@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 import uuid
 from collections.abc import Callable
@@ -67,11 +68,13 @@ class Store:
     """The database of a ledger."""
 
     def __init__(self, path_or_url: str | Path) -> None:
-        try:
-            self._engine = open_engine(path_or_url)
-        except (sa.exc.ArgumentError, sa.exc.NoSuchModuleError, ValueError):
-            # the URL may hold a password, so it is not repeated
-            raise LedgerError("a ledger is a SQLite file or a PostgreSQL URL; this is neither") from None
+        engine = None
+        with contextlib.suppress(sa.exc.ArgumentError, sa.exc.NoSuchModuleError, ValueError):
+            engine = open_engine(path_or_url)
+        if engine is None:
+            # the URL may hold a password, so neither it nor the error, which may quote it, is repeated
+            raise LedgerError("a ledger is a SQLite file or a PostgreSQL URL; this is neither")
+        self._engine = engine
         self.place = redacted(self._engine.url.render_as_string(hide_password=True))
         #: whether it was made just now
         self.new = False
