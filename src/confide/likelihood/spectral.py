@@ -275,8 +275,8 @@ def _require_decay(model: Model, values: Floats, log_prob: Floats, cut: Floats) 
     if np.any(lost):
         raise AccuracyError(
             f"the transform of {model.channel.statistic} with n = {model.channel.n} does not decay fast enough to be "
-            f"inverted to {SETTLED:g} at y = {values[np.argmax(lost)]:g} (few records, a continuous law with atoms, and "
-            "Laplace noise; or a value far from all that theta explains); use latent methods (infer with "
+            f"inverted to {SETTLED:g} at y = {values[np.argmax(lost)]:g} (few records, a continuous law with atoms, "
+            "and Laplace noise; or a value far from all that theta explains); use latent methods (infer with "
             "method='mhaar'), or route 'normal' for an approximation"
         )
 
