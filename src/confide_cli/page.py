@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from confide._redaction import redacted
-
 
 @dataclass(frozen=True)
 class Page:
@@ -30,6 +28,8 @@ class Page:
         """The report."""
         if self.path is not None:
             from confide.reporting import report
+
+            from confide._redaction import redacted
 
             # a page is handed on, and a URL may hold a password
             command = shlex.join(["confide", *map(redacted, self.arguments)])

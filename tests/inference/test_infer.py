@@ -79,7 +79,7 @@ def test_two_parameters_against_quadrature_on_a_plane():
     found = cf.infer(population, release, prior, method="grid", route="normal", draws=4000)
     mean, variance = np.linspace(-4, 4, 241), np.linspace(0.02, 9.0, 300)
     theta = np.stack(np.meshgrid(mean, variance, indexing="ij"), axis=-1).reshape(-1, 2)
-    log_p = cf.Model(population, channel).log_likelihood(theta, [0.4, 2.3])
+    log_p = cf.Model(population, channel).log_likelihood(theta, [0.4, 2.3], route="normal")
     log_p = log_p + stats.norm(0, 2).logpdf(theta[:, 0]) + stats.invgamma(3, scale=4).logpdf(theta[:, 1])
     weight = np.exp(log_p - log_p.max())
     weight /= weight.sum()

@@ -60,8 +60,12 @@ def gaussian_information(d_mean: Floats, covariance: Floats, d_covariance: Float
     return first + 0.5 * np.einsum("...iab,...jba->...ij", product, product)
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def scalar_information(mean: MeanLaw, scale: Floats, *, laplace: bool) -> Floats:
-    """F (…, d, d) of a noisy scalar mean, with noise of that scale (…)."""
+    """F (…, d, d) of a noisy scalar mean, with noise of that scale (…).
+
+    A candidate whose moments overflow, as those of far powers and thresholds of heavy tails do, is not a number.
+    """
     variance = mean.variance
     total = variance + (2.0 if laplace else 1.0) * scale**2
     location, spread = 1.0 / total, 0.5 / total**2

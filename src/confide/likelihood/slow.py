@@ -14,6 +14,7 @@ import jax
 import numpy as np
 from numpy.typing import NDArray
 
+from confide.errors import AccuracyError
 from confide.likelihood import inversion as inv
 from confide.likelihood import nufft
 from confide.likelihood.atoms import atom_values
@@ -73,10 +74,15 @@ def _settled(group: Group, thetas: Floats, y: Floats, *, scores: bool) -> Iterat
             frequencies, most = _FEWEST, _most(group, period)
             while pending.size:
                 unsettled = []
-                for row, found in _attempt(group, thetas[pending], y[pending], frequencies, period, scores=scores):
-                    yield int(pending[row]), found
-                    if np.max(found.error) > _TRIED:
-                        unsettled.append(pending[row])
+                try:
+                    for row, found in _attempt(group, thetas[pending], y[pending], frequencies, period, scores=scores):
+                        yield int(pending[row]), found
+                        if np.max(found.error) > _TRIED:
+                            unsettled.append(pending[row])
+                except AccuracyError:
+                    if frequencies == _FEWEST:
+                        raise
+                    break  # no nodes can follow so many: what there is stays, with its error
                 pending = np.asarray(unsettled, dtype=int)
                 if frequencies >= most:
                     break

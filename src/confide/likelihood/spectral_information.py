@@ -36,6 +36,8 @@ _BODY = np.asarray([0.0, 0.7, 1.4, 2.2, 3.1, 4.2, 5.5, 7.0, 9.0, 11.5])  # panel
 _TAIL = np.asarray([0.5, 1.0, 2.0, 4.0, 7.0, 11.0, 16.0, 22.0, 30.0, 40.0])  # and in scales of Laplace noise
 _SPOILT, _NEGLIGIBLE = 1e-9, -46.0
 _CUT = 1e-9
+#: the share of the mass and of the information that far tails may hold whose p has not reached its accuracy
+_LARGEST_DOUBT = 1e-6
 #: kinks of the density of y at which panels are cut
 _MOST_KINKS = 300
 _SHOULDER = np.asarray([0.25, 0.5, 1.0, 2.0, 3.0])
@@ -68,16 +70,23 @@ def _integrate(
     log_prob, cut, score = scores(group, thetas, y)
     with np.errstate(over="ignore", invalid="ignore"):  # a density that is no density is not sure
         mass = weight * np.exp(log_prob)
-        # what is cut off matters only where there is mass
-        lost = np.max(np.where(mass > 0, cut, 0.0) * mass / mass.max(axis=1, keepdims=True), axis=1)
-        sure = lost < (_CUT if scores is _scores else slow.SETTLED)
+        # what is cut off matters only where there is mass; that none was lost elsewhere is seen in the total
+        share = mass / mass.max(axis=1, keepdims=True)
+        doubtful = (mass > 0) & ~(cut * share < (_CUT if scores is _scores else slow.SETTLED))
+        told = mass * np.sum(score**2, axis=-1)
+        sure = _doubt(mass, doubtful) + _doubt(told, doubtful) < _LARGEST_DOUBT
         total = mass.sum(axis=1)
-    if np.any(np.abs(total - 1.0) > 1e-7, where=sure):
+    if np.any(np.abs(total - 1.0) > 1e-6, where=sure):
         raise AccuracyError(
             f"the density of y integrates to {total} for {model.channel.statistic} with n = {model.channel.n}; "
             "use method='replicates', or 'normal' for an approximation"
         )
     return np.einsum("ty,tyi,tyj->tij", mass, score, score), sure
+
+
+def _doubt(parts: Floats, doubtful: NDArray[np.bool_]) -> Floats:
+    """The share of a sum that comes from doubtful values of y."""
+    return np.asarray(np.sum(np.where(doubtful, parts, 0.0), axis=1) / np.sum(parts, axis=1))
 
 
 def _slow_scores(group: Group, thetas: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:

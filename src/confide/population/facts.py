@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+import numpyro.distributions as dist
 
 from confide._compile import numbers_of
 from confide.errors import ConfideError, InvalidArgument
@@ -28,7 +29,8 @@ class Facts:
     ends: tuple[float, float]  # of the support, at some θ
     moving: bool  # do they depend on θ?
     cdf: bool
-    cdf_gradient: bool  # numpyro's cdf may work while its derivative in θ does not (StudentT in df)
+    #: numpyro's cdf may work while its derivative in θ does not: StudentT has none in df, and an infinite one at its loc
+    cdf_gradient: bool
     icdf: bool
     sample: bool
 
@@ -47,7 +49,7 @@ class Facts:
 def find(population: Population) -> Facts:
     """The facts about a population; an error in words where its family cannot serve as one."""
     with jax.enable_x64(True):
-        discrete, ends = _first_look(population)
+        discrete, ends, kind = _first_look(population)
         point = jax.ShapeDtypeStruct((), jnp.float64)
         theta = jax.ShapeDtypeStruct((population.dimension,), jnp.float64)
         key = jax.eval_shape(lambda: jax.random.key(0))
@@ -60,7 +62,7 @@ def find(population: Population) -> Facts:
             ends=(float(ends[0, 0]), float(ends[0, 1])),
             moving=bool((ends[0] != ends[1]).any()),
             cdf=_works(cdf, point, theta),
-            cdf_gradient=_works(jax.grad(cdf, argnums=1), point, theta),
+            cdf_gradient=kind is not dist.StudentT and _works(jax.grad(cdf, argnums=1), point, theta),
             icdf=_works(lambda q, theta: density.at(population, theta).icdf(q), point, theta),
             sample=_works(lambda theta, key: density.at(population, theta).sample(key), theta, key),
         )
@@ -75,9 +77,10 @@ def _works(function: Callable[..., Any], *arguments: Any) -> bool:
     return True
 
 
-def _first_look(population: Population) -> tuple[bool, np.ndarray]:
-    """Whether records are discrete, and the ends of their support at two points of the parameter space."""
+def _first_look(population: Population) -> tuple[bool, np.ndarray, type]:
+    """Whether records are discrete, the ends of their support at two points of the parameter space, and their law."""
     discrete: list[bool] = []
+    kinds: list[type] = []
 
     def look(free: jax.Array, x: jax.Array) -> jax.Array:
         theta = space.constrain(population.space, free)
@@ -86,6 +89,7 @@ def _first_look(population: Population) -> tuple[bool, np.ndarray]:
             remedy = "give a distribution over one scalar record"
             raise InvalidArgument("family", population.family, f"gives records of shape {shape}", remedy)
         discrete.append(bool(distribution.support.is_discrete))
+        kinds.append(type(distribution))
         distribution.log_prob(x.astype(jnp.int64) if discrete[-1] else x)
         return jnp.stack(density.support(population, theta))
 
@@ -101,4 +105,4 @@ def _first_look(population: Population) -> tuple[bool, np.ndarray]:
         problem = f"cannot be called with the parameters {names} ({type(error).__name__}: {error})"
         remedy = f"give a function of {names} that returns a numpyro distribution"
         raise InvalidArgument("family", population.family, problem, remedy) from error
-    return discrete[0], ends
+    return discrete[0], ends, kinds[0]
