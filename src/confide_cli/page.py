@@ -27,9 +27,8 @@ class Page:
     def write(self, result: Any, script: str | None = None) -> None:
         """The report."""
         if self.path is not None:
-            from confide.reporting import report
-
             from confide._redaction import redacted
+            from confide.reporting import report
 
             # a page is handed on, and a URL may hold a password
             command = shlex.join(["confide", *map(redacted, self.arguments)])

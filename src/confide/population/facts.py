@@ -29,7 +29,7 @@ class Facts:
     ends: tuple[float, float]  # of the support, at some θ
     moving: bool  # do they depend on θ?
     cdf: bool
-    #: numpyro's cdf may work while its derivative in θ does not: StudentT has none in df, and an infinite one at its loc
+    #: numpyro's cdf may work while its derivative in θ does not: StudentT has none in df, an infinite one at its loc
     cdf_gradient: bool
     icdf: bool
     sample: bool
