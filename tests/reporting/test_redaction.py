@@ -76,7 +76,7 @@ def test_errors_of_a_source_and_of_a_ledger(url):
 
 @pytest.mark.parametrize("url", [url for url in URLS if url.startswith("postgresql")])
 def test_the_place_of_a_ledger(url, monkeypatch):
-    monkeypatch.setattr(store.Store, "_prepare", lambda self: "identity")
+    monkeypatch.setattr(store.Store, "_prepare", lambda self: ("identity", "secret"))
     try:
         book = cf.Ledger(url)
     except ConfideError as error:
