@@ -110,7 +110,9 @@ def blocks_of(file: str, layout: Layout) -> Iterator[bytes]:
     with open_bytes(file) as stream:
         skipped = 0
         while skipped < layout.start:
-            skipped += len(stream.read(layout.start - skipped))
+            if not (names := stream.read(layout.start - skipped)):
+                raise DataError("the file changed while it was read; release from a file that stays as it is")
+            skipped += len(names)
         rest = b""
         while more := stream.read(BLOCK):
             block = rest + more if rest else more
