@@ -276,3 +276,22 @@ def test_a_value_that_spoils_its_line_does_not_move_its_record_to_another_part(t
         (tmp_path / "people.csv").write_text("\n".join([names, *rows]) + "\n")
         found = numbers(plan_of(channel), tmp_path / "people.csv", "x", part=cf.Hashed("id", 0, 0.5), missing=3.0)
         assert found == numbers(plan_of(channel), [3.0] * sum(inside))
+
+
+@pytest.mark.parametrize("reader", ["csv", "parquet", "frame", "duckdb"])
+def test_values_do_not_decide_who_is_in_a_part(reader, tmp_path):
+    """Parts by the values that are released would be charged in parallel, though a record moves from one to the other."""
+    import ibis
+
+    data = frame = pl.DataFrame({"x": [0.25, 0.5], "name": ["a", "b"]})
+    if reader in ("csv", "parquet"):
+        data = tmp_path / f"people.{reader}"
+        (frame.write_csv if reader == "csv" else frame.write_parquet)(data)
+    elif reader == "duckdb":
+        data = ibis.duckdb.connect()
+        data.con.execute("CREATE TABLE t AS SELECT 0.25::DOUBLE AS x, 'a' AS name")
+        data = data.table("t")
+    with pytest.raises(cf.InvalidArgument, match="is the column that is released"):
+        cf.release(
+            cf.Channel(cf.Mean("x", (0, 1)), LAPLACE, 2), data, column="x", part=cf.Hashed("x", 0, 0.5), missing=0.5
+        )

@@ -7,7 +7,9 @@ import pytest
 
 import confide as cf
 from confide.published import DataError
+from confide.releasing.engine import rows_of
 from confide.releasing.plan import plan_of
+from confide.releasing.source import open_source
 from tests.releasing.exactly import numbers
 from tests.releasing.neighbours import HALF, PLAN, RECORDS, TEXTS, check, expected, read, texts, total
 
@@ -119,3 +121,13 @@ def test_types_are_not_found_by_sampling(tmp_path):
         (tmp_path / "people.csv").write_text("x\n" + f"{first}\n" + "3\n" * 25_000 + "3.5\n" * 15_000)
         found |= {numbers(plan, tmp_path / "people.csv", "x", part=cf.Rows(1, 40_001))[0]}
     assert found == {25_000 * plan.grid.nearest(Fraction(3)) + 15_000 * plan.grid.nearest(Fraction(7, 2))}
+
+
+def test_a_file_that_shrinks_while_it_is_read_is_refused(tmp_path):
+    """Its first line is looked for where it was; once it was waited for without end."""
+    path = tmp_path / "people.csv"
+    path.write_bytes(b"a long name of a column\n1\n2\n")
+    with open_source(str(path), None, None) as source:
+        path.write_bytes(b"x\n")
+        with pytest.raises(DataError):
+            rows_of(source.connection, source.table)

@@ -7,7 +7,7 @@ whoever asked falls back on a bound that needs no search, or refuses in words.
 from __future__ import annotations
 
 from confide.expression.interval import UndefinedError
-from confide.expression.tree import Interp, Tree, nodes
+from confide.expression.tree import Call, Interp, Number, Tree, integer_exponent, nodes
 
 #: a second or two
 SEARCH = 5_000
@@ -35,5 +35,14 @@ class Work:
 
 
 def size(tree: Tree) -> float:
-    """The operations that one reading takes: a node is one, and a long table is several."""
-    return sum(1 + len(node.knots) / 200 if isinstance(node, Interp) else 1 for node in nodes(tree))
+    """The operations that one reading takes: a node is one, but a long table and a chain of products are several."""
+    return sum(map(_operations, nodes(tree)))
+
+
+def _operations(node: Tree) -> float:
+    match node:
+        case Interp(knots=knots):
+            return 1 + len(knots) / 200
+        case Call("power", (_, Number(exponent))) if k := integer_exponent(exponent):
+            return abs(k).bit_length() + abs(k).bit_count() - 1
+    return 1

@@ -93,9 +93,10 @@ def layout_of(line: bytes, file: str, column: str | None, identifier: str | None
     candidates = "\t" if is_tab_separated(file) else ",;\t|"
     separator = next((each for each in candidates if len(_names(text, each)) > 1), candidates[0])
     names = _names(text, separator)
-    chosen = [names.index(wanted(column, names))]
+    released = wanted(column, names)
+    chosen = [names.index(released)]
     if identifier is not None:
-        check_identifier(identifier, names)
+        check_identifier(identifier, names, released)
         chosen.append(names.index(identifier))
     return Layout(len(line), ord(separator), len(names), tuple(chosen))
 
@@ -109,7 +110,9 @@ def blocks_of(file: str, layout: Layout) -> Iterator[bytes]:
     with open_bytes(file) as stream:
         skipped = 0
         while skipped < layout.start:
-            skipped += len(stream.read(layout.start - skipped))
+            if not (names := stream.read(layout.start - skipped)):
+                raise DataError("the file changed while it was read; release from a file that stays as it is")
+            skipped += len(names)
         rest = b""
         while more := stream.read(BLOCK):
             block = rest + more if rest else more

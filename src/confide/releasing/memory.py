@@ -31,7 +31,7 @@ def arrow_table(data: Any, column: str | None, identifier: str | None) -> Any:
     name = wanted(column, names)
     chosen = {"x": quietly(lambda: _arrow(columns[name](), _numbers), UNREADABLE)}
     if identifier is not None:
-        check_identifier(identifier, names)
+        check_identifier(identifier, names, name)
         chosen["id"] = quietly(lambda: _arrow(columns[identifier](), _identifiers), UNREADABLE)
     if len({len(each) for each in chosen.values()}) > 1:
         raise DataError("the columns of the data are not equally long")
@@ -49,10 +49,15 @@ def wanted(column: str | None, names: list[Any]) -> str:
     raise InvalidArgument("column", column, problem, "name the column to release")
 
 
-def check_identifier(name: str, names: list[Any]) -> None:
-    """Refuse the identifier of a part that is no column."""
+def check_identifier(name: str, names: list[Any], released: str) -> None:
+    """Refuse the identifier of a part that is no column, or the very values that are released."""
+    remedy = "name the column of public identifiers"
     if names.count(name) != 1:
-        raise InvalidArgument("part", name, "is not a column of the data", "name the column of public identifiers")
+        raise InvalidArgument("part", name, "is not a column of the data", remedy)
+    if name == released:
+        raise InvalidArgument(
+            "part", name, "is the column that is released, so that values decide who is in it", remedy
+        )
 
 
 class _Columns:

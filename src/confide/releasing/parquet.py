@@ -31,7 +31,7 @@ def parquet_tables(connection: Any, files: list[str], column: str | None, identi
         names = [name for name, _ in schema]
         chosen = {"x": wanted(column, names)}
         if identifier is not None:
-            check_identifier(identifier, names)
+            check_identifier(identifier, names, chosen["x"])
             chosen["id"] = identifier
         # a text that is no UTF-8 would be an error, which one record causes
         text = any(kind == "VARCHAR" for name, kind in schema if name in chosen.values())

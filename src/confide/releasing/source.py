@@ -158,9 +158,10 @@ def _of_database(connection: Any, table: Any, column: str | None, also: str | No
             f"use {', '.join(ENGINES)}, or export the column to a Parquet file"
         )
     names = list(table.columns)
-    chosen = {"x": table[wanted(column, names)]}
+    released = wanted(column, names)
+    chosen = {"x": table[released]}
     if also is not None:
-        check_identifier(also, names)
+        check_identifier(also, names, released)
         chosen["id"] = table[also]
     readable = _readable(table.select(**chosen), connection.name, column, also)
     return Source(connection, _without_statistics(readable) if connection.name == "duckdb" else readable)
