@@ -284,3 +284,8 @@ def paths(form, prefix=()):
 def test_any_change_gives_a_release_or_our_error(path, to):
     with contextlib.suppress(FileError):
         parse(changed(*path, to=to))
+
+
+def test_a_file_without_an_end_is_refused():
+    with pytest.raises(FileError, match="does not end"):
+        cf.Release.load("/dev/zero")

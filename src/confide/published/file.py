@@ -65,7 +65,11 @@ def load(path: Path) -> Release:
     try:
         if path.stat().st_size > LARGEST_FILE:
             raise FileError(f"{path.name} is larger than {LARGEST_FILE >> 20} MB, so it is no release")
-        content = path.read_bytes()
+        # a device or a pipe has no size and may have no end
+        with path.open("rb") as file:
+            content = file.read(LARGEST_FILE + 1)
+        if len(content) > LARGEST_FILE:
+            raise FileError(f"{path.name} does not end within {LARGEST_FILE >> 20} MB, so it is no release")
     except OSError as error:
         raise FileError(f"{path.name} cannot be read: {error.strerror or error}") from error
     release = parse(content, path.parent)

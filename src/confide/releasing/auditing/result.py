@@ -67,6 +67,12 @@ class Audit:
 
     `tried` counts the pairs of neighbours by reader and type of column, `refused` those of them where both tables were
     refused in the same words. A failure holds generated records only, and prints as a reproduction.
+
+    >>> import confide as cf
+    >>> channel = cf.Channel(cf.Mean("x", bounds=(0, 1)), cf.Laplace(cf.PureDP(1.0)), n=100)
+    >>> found = cf.audit(channel, like=[0.5], pairs=20)
+    >>> found.passed, found.failures
+    (True, ())
     """
 
     channel: Channel
