@@ -6,6 +6,7 @@ the answer stands still. On a lattice the integral has an end, and there all of 
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -20,7 +21,7 @@ from confide.likelihood import nufft
 from confide.likelihood.atoms import atom_values
 from confide.likelihood.fine import Fine, Found
 from confide.likelihood.fine_contours import Record
-from confide.likelihood.frames import CHANGES
+from confide.likelihood.frames import CHANGES, frame
 from confide.likelihood.law import MovingLaw, nodes_at, slopes_at
 from confide.likelihood.record import ORDER, RecordLaw, record_law
 
@@ -119,16 +120,19 @@ def _attempt(
     step = 2.0 * math.pi / period
     law = _law_for(group, thetas, step * frequencies / n)
     nodes = nodes_at(law, thetas)
-    s, weights = np.asarray(nodes.s) - reference, np.asarray(nodes.weights)
+    order, panels = _panels(law, thetas, np.shape(nodes.s)[-1])
+    s, weights = np.asarray(nodes.s)[..., order] - reference, np.asarray(nodes.weights)[..., order]
     slopes = slopes_at(law, thetas) if scores else None
     atoms = atom_values(model.population, model.channel.statistic) - reference  # type: ignore[arg-type]
-    fine, panels = Fine(inversion.transform, n, step, frequencies), _panels(law, thetas)
+    fine = Fine(inversion.transform, n, step, frequencies)
     shared = nufft.spreading(s * (step / n), frequencies) if s.ndim == 1 else None
     for row in range(len(thetas)):
         values = s if s.ndim == 1 else s[row]
-        dw = None if slopes is None else np.asarray(slopes.weights[row])
-        ds = None if slopes is None or s.ndim == 1 else np.asarray(slopes.s[row])
-        yield row, fine(Record(values, weights[row], panels, atoms, dw, ds), y[row] - reference, shared)
+        dw = None if slopes is None else np.asarray(slopes.weights[row])[..., order]
+        record = Record(values, weights[row], panels, atoms, dw)
+        # where a bound and an end of the support meet there is no atom yet, but mass is about to move there
+        held = record.in_atoms(record.weights) > 0
+        yield row, fine(dataclasses.replace(record, atoms=atoms[held]), y[row] - reference, shared)
 
 
 def _law_for(group: Group, thetas: Floats, frequency: float) -> RecordLaw | MovingLaw:
@@ -144,12 +148,19 @@ def _law_for(group: Group, thetas: Floats, frequency: float) -> RecordLaw | Movi
     return record_law(model.population, model.channel.statistic, thetas, tilt, frequency, steepest)
 
 
-def _panels(law: RecordLaw | MovingLaw, thetas: Floats) -> int:
-    """How many panels of nodes come first."""
+def _panels(law: RecordLaw | MovingLaw, thetas: Floats, size: int) -> tuple[NDArray[np.intp], int]:
+    """An order of so many nodes in which the panels' come first, and how many panels there are.
+
+    Panels that follow a support have two more nodes, their ends: without weight, where mass passes as θ moves. After
+    them come the sides of jumps, the atoms and nodes that only fill up.
+    """
     if isinstance(law, RecordLaw):
-        return 0 if law.population.discrete else int(np.count_nonzero(law.base)) // ORDER
-    s, _ = jax.eval_shape(law.at, jax.ShapeDtypeStruct(thetas.shape[1:], np.float64))
-    return (int(s.shape[-1]) - 2) // ORDER
+        return np.arange(size), 0 if law.population.discrete else int(np.count_nonzero(law.base)) // ORDER
+    values, _ = jax.eval_shape(law.at, jax.ShapeDtypeStruct(thetas.shape[1:], np.float64))
+    in_panels = values.shape[-1] - 2 - 2 * frame(law.population, law.statistic, law.changes).jumps.x.size
+    index = np.arange(in_panels).reshape(-1, ORDER + 2)
+    order = np.concatenate([index[:, 1:-1].ravel(), index[:, [0, -1]].ravel(), np.arange(in_panels, size)])
+    return order, len(index)
 
 
 def in_whole_periods(group: Group, inversion: inv.Inversion, thetas: Floats, y: Floats) -> tuple[Floats, Floats]:
