@@ -5,6 +5,7 @@ on a fine lattice, its n-th convolution by NumPy's fast transform, the noise sum
 extrapolation in the spacing. Good to 1e-9 or so for y on the lattice.
 """
 
+import jax
 import numpy as np
 import pytest
 from scipy import stats
@@ -216,3 +217,21 @@ def test_not_a_number_is_not_an_underflow():
         require_finite(model, np.zeros((1, 1)), np.zeros(1), np.full((1, 1), np.nan))
     with pytest.raises(cf.AccuracyError, match="underflows"):
         require_finite(model, np.zeros((1, 1)), np.zeros(1), np.full((1, 1), -np.inf))
+
+
+def test_the_atom_of_clipping_is_s_at_the_bound_itself():
+    """x*(x > 1) jumps at the bound 1: clipped records are 0 there, also where the support ends below it."""
+    from confide.likelihood.record import record_law
+
+    statistic = cf.Mean("x*(x > 1)", (1.0, 2.0))
+    with jax.enable_x64(True):
+        law = record_law(cf.populations.lognormal(), statistic, np.asarray([[0.0, 1.0]]))
+    assert 0.0 in law.s[0]
+    model = cf.Model(cf.populations.lognormal(), cf.Channel(statistic, cf.Gaussian(scale=2 / 3), 3))
+    # of three records k are clipped to 0, and the others lie in (1, 2]
+    x, w = np.polynomial.legendre.leggauss(200)
+    x, w = 1.5 + 0.5 * x, 0.5 * w * stats.lognorm(1.0).pdf(1.5 + 0.5 * x)
+    s, p = np.concatenate([[0.0, 2.0], x]), np.concatenate([[0.5, stats.lognorm(1.0).sf(2.0)], w])
+    pair = (s[:, None] + s).ravel(), (p[:, None] * p).ravel()
+    density = np.sum(pair[1][:, None] * p * stats.norm.pdf(2.95482, (pair[0][:, None] + s) / 3, 2 / 3))
+    np.testing.assert_allclose(model.log_likelihood([0.0, 1.0], 2.95482), np.log(density), atol=1e-8)

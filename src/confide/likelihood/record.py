@@ -159,11 +159,13 @@ def _edges(population: Population, statistic: Statistic, thetas: Floats) -> tupl
     """
     low, high = statistic.bounds
     support = population.facts.fixed_ends or tuple(np.asarray(end) for end in population.support(thetas))
-    start, stop = max(low, float(np.min(support[0]))), min(high, float(np.max(support[1])))
+    first, last = float(np.min(support[0])), float(np.max(support[1]))
+    start, stop = max(low, first), min(high, last)
     cell = 2.0**-44 * (high - low)
-    if start > low or (start == low and population.facts.bounded[0]):
+    # not where records are clipped: s may jump on a bound, and the atom is s at the bound itself
+    if first >= low:
         start += cell * (1e-45 if start == 0 else 1.0)
-    if stop < high or (stop == high and population.facts.bounded[1]):
+    if last <= high:
         stop -= cell * (1e-45 if stop == 0 else 1.0)
     kinks = {
         edge
