@@ -11,6 +11,7 @@ from confide.likelihood.pool import PoolRoute
 from confide.likelihood.records import RecordsRoute
 from confide.likelihood.response import ResponseRoute
 from confide.likelihood.route import Route
+from confide.likelihood.share import ShareRoute
 from confide.likelihood.spectral import SpectralRoute
 
 if TYPE_CHECKING:
@@ -21,7 +22,15 @@ __all__ = ["ROUTES", "Route", "choose_route"]
 #: In the order in which `auto` asks them: exact ones first, then Monte Carlo of known error, then the approximation.
 ROUTES: dict[str, Route] = {
     route.name: route
-    for route in (ResponseRoute(), RecordsRoute(), SpectralRoute(), OrderRoute(), PoolRoute(), NormalRoute())
+    for route in (
+        ResponseRoute(),
+        RecordsRoute(),
+        ShareRoute(),
+        SpectralRoute(),
+        OrderRoute(),
+        PoolRoute(),
+        NormalRoute(),
+    )
 }
 
 
