@@ -22,13 +22,12 @@ from scipy.stats import binom
 from confide.likelihood import nufft
 from confide.likelihood.atoms import Outside, Part, all_in_atoms, one_outside, too_many, ways
 from confide.likelihood.fine_contours import Contour, Record, contours
+from confide.likelihood.noise_density import log_noise
 from confide.likelihood.transforms import DiscreteTransform, GaussianTransform, LaplaceTransform, NoiseTransform
 
 Floats = NDArray[np.float64]
 Complexes = NDArray[np.complex128]
 
-#: how near to a half a mean of atoms, in steps of the noise, is one: that of n floats is known to 1e-12 of its range
-_TIE = 1e-9
 #: ratios of successive changes, on doubling the frequencies, that are taken for those of a power
 _SLOWEST, _FASTEST = 1.5, 40.0
 #: the least error of that, as a share of what was extrapolated, should two extrapolations agree by chance
@@ -101,7 +100,7 @@ class Fine:
         shares, dw = record.in_atoms(record.weights), record.weight_slopes
         slopes = None if dw is None else record.in_atoms(dw).T
         gap = y[:, None] - ways(self.n, record.atoms.size).counts @ record.atoms / self.n
-        found = [all_in_atoms(self.n, record.atoms, shares, slopes, _log_noise(self.transform, gap))]
+        found = [all_in_atoms(self.n, record.atoms, shares, slopes, log_noise(self.transform, gap))]
         if self._closed == 2:
             moving = None if dw is None else record.outside(dw)
             outside = Outside(record.s, record.outside(record.weights), record.panels, moving)
@@ -232,21 +231,6 @@ def _turns(content: bytes, step: float, frequencies: int) -> Complexes:
 
 def _scale(transform: NoiseTransform) -> float:
     return float(transform.scale)  # type: ignore[attr-defined]
-
-
-def _log_noise(transform: NoiseTransform, gap: Floats) -> Floats:
-    """The log density (on a lattice, mass) of y where the mean is `gap` below it."""
-    scale = _scale(transform)
-    if isinstance(transform, LaplaceTransform):
-        return -np.abs(gap) / scale - math.log(2.0 * scale)
-    assert isinstance(transform, DiscreteTransform)
-    step = float(transform.step)
-    # the mean is rounded to the lattice, halves up; round numbers meet halves, which the rounding of floats must not part
-    index = np.ceil(gap / step - 0.5 - _TIE)
-    if not transform.gaussian:
-        return math.log(math.tanh(0.5 * step / scale)) - np.abs(index) * step / scale
-    reach = np.arange(-math.ceil(40.0 * scale / step) - 1, math.ceil(40.0 * scale / step) + 2)
-    return -0.5 * (index * step / scale) ** 2 - math.log(np.sum(np.exp(-0.5 * (reach * step / scale) ** 2)))
 
 
 def _relative_transform(transform: NoiseTransform, zeta: Complexes) -> tuple[float, Complexes]:
