@@ -97,7 +97,7 @@ def contours(transform: NoiseTransform, n: int, step: float, record: Record, y: 
         # the law, tilted, and the values must fit in a period
         mean, spread = table.around(tau)
         apart = max(mean - values[0], values[-1] - mean, 0.0) if crossed == 0 else 0.0
-        fits = apart + _ROOM * spread < math.pi / step or everything
+        fits = (apart + _ROOM * spread < math.pi / step or everything) and (transform.crossable or margin < pole)
         if found and crossed != 0 and found[-1].crossed == crossed:  # one contour serves all values beyond a pole
             found[-1] = replace(found[-1], which=np.append(found[-1].which, order[run]), fits=found[-1].fits and fits)
         else:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from confide.errors import AccuracyError
 from confide.likelihood import nufft
 from confide.likelihood.atoms import atom_values
+from confide.likelihood.channel_noise import noise_step
 from confide.likelihood.fine import Fine, Found
 from confide.likelihood.fine_contours import Record
 from confide.likelihood.frames import CHANGES, frame
@@ -37,8 +38,8 @@ _MOST_TURNS, _MOST_TURNS_MOVING = 24_000.0, 14_000.0
 #: the largest error that is let pass, and the error at which no more frequencies are tried
 SETTLED = 1e-7
 _TRIED = 1e-9
-#: the period of the density on the frequency grid, in ranges of s, spreads of y and scales of Laplace noise
-_RANGES, _SPREADS, _SCALES = 4.0, 48.0, 140.0
+#: the period of the density on the frequency grid, in ranges of s, spreads of y, scales of Laplace noise and its steps
+_RANGES, _SPREADS, _SCALES, _STEPS = 4.0, 48.0, 140.0, 8.0
 #: the share of the longest period above which a shorter one is not worth it
 _SHORT = 0.3
 #: radians of e^{ius} across a panel that its nodes can follow
@@ -105,6 +106,8 @@ def _periods(group: Group) -> tuple[float, ...]:
     low, high = group.model.channel.statistic.ranges[0]
     transform = group.inversion.transform
     everything = _RANGES * (high - low) + _SPREADS * math.sqrt(float(transform.variance))
+    if not transform.crossable:  # contours stay between the poles, and a rounded mean is half a step away from itself
+        everything += _STEPS * noise_step(transform) + _SCALES / float(transform.pole)
     short = max(_SPREADS * group.widest, _SCALES / float(transform.pole))
     return (everything,) if short > _SHORT * everything else (short, everything)
 
