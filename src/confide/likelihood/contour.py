@@ -168,6 +168,8 @@ class Path(NamedTuple):
 
 #: spreads of a tilted law that must fit in half a period of the frequency grid
 _ROOM = 10.0
+#: the log of the mass that may be outside of it: what is aliased is a density there, and smaller still
+_ALIASED = -20.7
 #: frequencies, in units of π, at which the transform is looked at to bound it from there on: in ranges of s for its
 #: decay, in steps of the noise for a rounded statistic
 _FAR = (1.0, 1.13, 1.29, 1.51, 1.77, 2.03, 2.4, 2.9, 3.5, 4.1, 5.2, 6.1)
@@ -203,6 +205,17 @@ def _largest(s: jax.Array, weights: jax.Array, u: jax.Array) -> jax.Array:
     return jnp.max(jnp.hypot(jnp.cos(turns) @ weights, jnp.sin(turns) @ weights))
 
 
+def _log_outside(tilted: jax.Array, s: jax.Array, n: Any, reach: jax.Array) -> jax.Array:
+    """Chernoff's bound on the log of the mass that a mean of n centred records has beyond ±reach; −∞ if it has none."""
+    tilts = jnp.asarray([[-1.0], [1.0]]) / (reach * n)
+
+    def bound(nats: float) -> jax.Array:
+        return jnp.max(n * jnp.log(jnp.exp(nats * tilts * s) @ tilted)) - nats
+
+    inside = jnp.max(jnp.where(tilted > 0, jnp.abs(s), 0.0)) < reach
+    return jnp.where(inside, -jnp.inf, jnp.minimum(bound(24.0), bound(32.0)))
+
+
 def _log_cut(
     transform: NoiseTransform,
     c: Centred,
@@ -234,9 +247,11 @@ def _path(
     _, at_pole = _tilted(weights, c.s, jnp.where(crossed == 0, 0.0, crossed * transform.pole / n))
     log_cut = _log_cut(transform, c, jax.lax.stop_gradient(tilted), tau, y, n, grid)
     # the law, tilted, and y must fit in a period of the frequency grid; beyond a pole y has the noise's tail to itself
-    middle = tilted @ c.s
-    reach = jnp.where(crossed == 0, jnp.abs(middle - y), 0.0) + _ROOM * jnp.sqrt(tilted @ (c.s - middle) ** 2 / n)
-    log_cut = jnp.where(jax.lax.stop_gradient(reach) < jnp.pi / grid.step, log_cut, jnp.inf)
+    known, period = jax.lax.stop_gradient(tilted), 2.0 * jnp.pi / grid.step
+    middle = known @ c.s
+    reach = jnp.where(crossed == 0, jnp.abs(middle - y), 0.0) + _ROOM * jnp.sqrt(known @ (c.s - middle) ** 2 / n)
+    fits = (reach < 0.5 * period) & (_log_outside(known, c.s - middle, n, 0.5 * period) < _ALIASED)
+    log_cut = jnp.where(fits, log_cut, jnp.inf)
     return Path(tau, crossed, tilted, log_total, tilted @ c.cosine, tilted @ c.sine, at_pole, log_cut)
 
 
