@@ -1,29 +1,30 @@
-"""The density, or on a lattice the mass, of the noise between a mean and the published value, in NumPy."""
+"""The density, or on a lattice the mass, of the noise between a mean and the published value."""
 
 from __future__ import annotations
 
 import math
+from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
-from numpy.typing import NDArray
 
 from confide.likelihood.channel_noise import noise_step
 from confide.likelihood.transforms import DiscreteTransform, GaussianTransform, LaplaceTransform, NoiseTransform
-
-Floats = NDArray[np.float64]
 
 #: how near to a half a mean, in steps of the noise, is one: a mean of floats is known to 1e-12 of its range
 _TIE = 1e-9
 
 
-def log_noise(transform: NoiseTransform, gap: Floats) -> Floats:
+def log_noise(transform: NoiseTransform, gap: Any) -> Any:
     """log g(y | mean) where the mean is `gap` below y; with noise on a lattice y is on it, and the mean is rounded."""
+    xp: Any = jnp if isinstance(gap, jax.Array) else np
     scale, step = float(transform.scale), noise_step(transform)  # type: ignore[attr-defined]
     if isinstance(transform, DiscreteTransform):
         # halves are rounded up, and round numbers meet halves, which the rounding of floats must not part
-        gap = step * np.ceil(gap / step - 0.5 - _TIE)
+        gap = step * xp.ceil(gap / step - 0.5 - _TIE)
     if isinstance(transform, LaplaceTransform) or not np.isinf(transform.pole):
-        return -np.abs(gap) / scale + math.log(0.5 / scale if step == 0 else math.tanh(0.5 * step / scale))
+        return -xp.abs(gap) / scale + math.log(0.5 / scale if step == 0 else math.tanh(0.5 * step / scale))
     assert isinstance(transform, GaussianTransform | DiscreteTransform)
     return -0.5 * (gap / scale) ** 2 - _log_total(scale, step)
 

@@ -15,20 +15,16 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
 from confide.errors import AccuracyError
-from confide.likelihood import inversion as inv
-from confide.likelihood import runs
+from confide.likelihood import runs, traced
 from confide.likelihood.channel_noise import noise_transform
-from confide.likelihood.contour import centre
-from confide.likelihood.moving import moving_law
 from confide.likelihood.route import Route, require_finite
 from confide.likelihood.slow import SETTLED as SETTLED_SLOWLY
 from confide.likelihood.slow import invert_slowly
-from confide.likelihood.spectral_plan import CUT, FIRST, SETTLED, Group, frequency_grid, in_blocks, plan, reference_of
+from confide.likelihood.spectral_plan import CUT, SETTLED, Group, in_blocks, plan
 from confide.mechanism.additive import AdditiveLaw
 from confide.statistic import Mean
 
@@ -52,11 +48,7 @@ class SpectralRoute(Route):
         if channel.n == 1:
             return "the mean of one record is the record itself; use route 'records'"
         if not isinstance(channel.law, AdditiveLaw) or noise_transform(model) is None:
-            return (
-                "the spectral route serves Laplace and Gaussian noise (on a lattice only if the statistic is "
-                "continuous, or if of its lattice and the noise's one holds the other); use latent methods for other "
-                "noise"
-            )
+            return "the spectral route serves Laplace and Gaussian noise; use latent methods for other noise"
         return None
 
     def log_likelihood(self, model: Model, thetas: Any, values: Any) -> Floats:
@@ -74,17 +66,8 @@ class SpectralRoute(Route):
         return require_finite(model, thetas, values, result)
 
     def log_prob(self, model: Model, theta: jax.Array, value: jax.Array) -> jax.Array:
-        """One θ inside a trace: nodes move with θ, and the grid is chosen from its moments."""
-        transform, n = noise_transform(model), float(model.channel.n)
-        assert transform is not None
-        s, weights = moving_law(model.population, model.channel.statistic, theta)
-        frozen, values = jax.lax.stop_gradient((weights, s[0]))
-        mean = frozen @ values
-        spread = jnp.sqrt(frozen @ (values - mean) ** 2)
-        reference = reference_of(model, mean)
-        grid = frequency_grid(transform, spread, n)
-        c = centre(s[0] - reference, n, grid, 3 * FIRST)
-        return inv.invert_one(transform, c, weights, value - reference, n, grid).log_prob
+        """One θ inside a trace, where nothing can be tried again."""
+        return traced.log_prob(model, theta, value)
 
     def information(self, model: Model, thetas: Any) -> jax.Array:
         """∫ score scoreᵀ p dy on panels of y."""
@@ -127,6 +110,8 @@ def _at_values(group: Group, thetas: Floats, values: Floats) -> tuple[Floats, Fl
     """log p and cut-off at all θ and values: many values share contours, but one by one where that costs digits."""
     inversion = group.inversion
     each = np.broadcast_to(values, (len(thetas), len(values)))
+    if not inversion.transform.invertible:
+        return np.full(each.shape, -np.inf), np.full(each.shape, np.inf)
     if len(values) < runs.FEWEST or not runs.serve(inversion):
         return in_blocks(group, inversion, thetas, each)
     log_prob, cut, rounding = runs.in_runs(inversion, group.law, thetas, values, group.spread)

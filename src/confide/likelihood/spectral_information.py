@@ -101,6 +101,8 @@ def _scores(group: Group, thetas: Floats, y: Floats) -> tuple[Floats, Floats, Fl
     matter: where p falls steeply at an edge of what the statistic can be, next to which the noise is narrow.
     """
     inversion = group.inversion
+    if not inversion.transform.invertible:
+        return _slow_scores(group, thetas, y)
     on_lattice = noise_step(inversion.transform) > 0 or lattice_period(inversion.transform) > 0
     for run in (1,) if on_lattice else (_NODES.size, 1):
         log_prob, cut, score, rounding = _in_runs(group, inversion, thetas, y, run)

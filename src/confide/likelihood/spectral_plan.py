@@ -163,6 +163,8 @@ def _runs(order: NDArray[np.intp], width: Floats) -> list[NDArray[np.intp]]:
 
 def _verified(model: Model, group: Group, thetas: Floats, mean: Floats, width: Floats) -> Group:
     """Shorten the step until that moves nothing, at the narrowest and widest θ of the group."""
+    if not group.inversion.transform.invertible:
+        return group
     ends = group.index[[0, -1]]
     reach = width[ends] + getattr(model.channel.law.noise, "scale", 0.0)  # type: ignore[attr-defined]
     y = mean[ends][:, None] + reach[:, None] * np.asarray([-3.0, -1.0, -0.3, 0.0, 0.3, 1.0, 3.0])

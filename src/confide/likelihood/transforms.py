@@ -39,6 +39,11 @@ class NoiseTransform(eqx.Module):
         return True
 
     @property
+    def invertible(self) -> bool:
+        """Whether there is an integral at all; a law on a lattice can be summed without (`sums`)."""
+        return True
+
+    @property
     def variance(self) -> float:
         """The variance of Gaussian noise, which moves the saddlepoint; 0 for noise with poles, which does not."""
         return 0.0
@@ -258,6 +263,15 @@ class DiscreteTransform(NoiseTransform):
         falling = size[1] - size[0] + jnp.log(2.5 * last)
         rest = NoiseTransform.log_tail(self, tau, y, last, end)
         return jnp.where(jnp.asarray(self.spacing) > 0, rest, falling)
+
+
+class UnrelatedTransform(DiscreteTransform):
+    """Noise on a lattice that neither holds that of the statistic nor is held by it: no rounding is periodic there."""
+
+    @property
+    def invertible(self) -> bool:
+        """Only the sum over all means is left."""
+        return False
 
 
 def _sinhc(z: jax.Array) -> jax.Array:
