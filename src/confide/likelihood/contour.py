@@ -203,7 +203,7 @@ def _largest(s: jax.Array, weights: jax.Array, u: jax.Array) -> jax.Array:
     return jnp.max(jnp.hypot(jnp.cos(turns) @ weights, jnp.sin(turns) @ weights))
 
 
-def _log_outside(tilted: jax.Array, s: jax.Array, n: Any, reach: jax.Array) -> jax.Array:
+def _log_outside(tilted: jax.Array, s: jax.Array, n: Any, reach: Any) -> jax.Array:
     """Chernoff's bound on the log of the mass that a mean of n centred records has beyond ±reach; −∞ if it has none."""
     tilts = jnp.asarray([[-1.0], [1.0]]) / (reach * n)
 

@@ -90,7 +90,8 @@ def contours(transform: NoiseTransform, n: int, step: float, record: Record, y: 
         return side * (pole + margin if crosses else max(side * tau, 0.0)), side if crosses else 0.0
 
     everything = 2.0 * math.pi / step > 2.0 * float(record.s.max() - record.s.min())
-    order, found = np.argsort(y), []
+    order = np.argsort(y)
+    found: list[Contour] = []
     for run in table.runs(y[order], _COST):
         values = y[order[run]]
         tau, crossed = placed(0.5 * (values[0] + values[-1]))

@@ -54,7 +54,7 @@ class Masses:
     @property
     def s(self) -> Floats:
         """The values."""
-        return self.origin + self.spacing * self.k
+        return np.asarray(self.origin + self.spacing * self.k, dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,7 +131,7 @@ def _sum(record: Masses, n: int, kappa: float) -> Sum:
     power = transform[0] ** (n - 1)
     masses = fft.irfft(np.concatenate([transform[:1] * power, n * transform[1:] * power]), size, axis=1)
     masses = np.roll(masses, -(start % size), axis=1)[:, :points]
-    if points < whole and _log_beyond(tilted[0], record.k - mean, n, 0.5 * points) > _BEYOND:
+    if points < whole and _log_beyond(tilted[0], np.asarray(record.k - mean), n, 0.5 * points) > _BEYOND:
         masses = np.full_like(masses, np.nan)
     u = record.origin + record.spacing * ((start + np.arange(points)) / n)
     return Sum(u, masses, n * (np.log(total) + top))

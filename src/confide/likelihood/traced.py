@@ -9,7 +9,7 @@ number. Nothing else can be said in a trace: `Model.log_likelihood` at θ that a
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -27,6 +27,7 @@ from confide.likelihood.noise_density import log_noise
 from confide.likelihood.spectral_plan import FIRST, frequency_grid, reference_of
 from confide.likelihood.sums import ROUNDING
 from confide.likelihood.transforms import NoiseTransform
+from confide.statistic import Mean
 
 if TYPE_CHECKING:
     from confide.model import Model
@@ -47,9 +48,10 @@ def log_prob(model: Model, theta: jax.Array, value: jax.Array) -> jax.Array:
     assert transform is not None
     population, statistic, n = model.population, model.channel.statistic, model.channel.n
     s, weights = moving_law(population, statistic, theta)
-    lattice = lattice_spacing(population, statistic)  # type: ignore[arg-type]
+    assert isinstance(statistic, Mean)
+    lattice = lattice_spacing(population, statistic)
     if lattice is not None:
-        levels = np.asarray(finite_values(population, statistic))  # type: ignore[arg-type]
+        levels = np.asarray(finite_values(population, statistic))
         k = np.round((levels - lattice[0]) / lattice[1]).astype(int)
         if n * int(k[-1]) < _LONGEST:
             masses = jnp.zeros(levels.size).at[jnp.searchsorted(0.5 * (levels[1:] + levels[:-1]), s[0])].add(weights)
@@ -67,7 +69,7 @@ def _summed(
     transform: NoiseTransform, n: int, lattice: tuple[float, float], k: np.ndarray, masses: jax.Array, value: jax.Array
 ) -> jax.Array:
     """Σ_k P(S = k) g(y | k/n), as `sums` does it, on the whole lattice."""
-    s = lattice[0] + lattice[1] * k
+    s: Any = lattice[0] + lattice[1] * k
     points = n * int(k[-1]) + 1
     size = int(fft.next_fast_len(points, real=True))
     frozen, limit = jax.lax.stop_gradient(masses), float(transform.pole) / n
