@@ -208,7 +208,7 @@ def _log_outside(tilted: jax.Array, s: jax.Array, n: Any, reach: Any) -> jax.Arr
     tilts = jnp.asarray([[-1.0], [1.0]]) / (reach * n)
 
     def bound(nats: float) -> jax.Array:
-        return jnp.max(n * jnp.log(jnp.exp(nats * tilts * s) @ tilted)) - nats
+        return jnp.max(n * jnp.log(jnp.sum(jnp.exp(nats * tilts * s) * tilted, axis=1))) - nats
 
     inside = jnp.max(jnp.where(tilted > 0, jnp.abs(s), 0.0)) < reach
     return jnp.where(inside, -jnp.inf, jnp.minimum(bound(24.0), bound(32.0)))

@@ -198,6 +198,7 @@ def in_blocks(group: Group, inversion: inv.Inversion, thetas: Floats, y: Floats)
     for block in blocks(thetas, y):
         found = inv.invert(inversion, group.nodes(block.thetas), block.y)
         block.scatter(log_prob, found.log_prob)
+        truncation, rounding = np.asarray(found.truncation), np.asarray(found.rounding)
         # digits that are lost in cancellation are as good as cut off
-        block.scatter(cut, np.where(found.rounding < SETTLED, found.truncation, found.truncation + found.rounding))
+        block.scatter(cut, truncation + np.where(rounding < SETTLED, 0.0, rounding))
     return log_prob, cut
