@@ -3,7 +3,9 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import numpyro.distributions as dist
 import pytest
+from numpyro.distributions import constraints
 from scipy import integrate, special, stats
 
 import confide as cf
@@ -95,3 +97,16 @@ def test_discrete_populations_use_their_support():
 def test_too_many_points_are_refused_in_words():
     with pytest.raises(cf.AccuracyError, match="narrow"):
         record_law(cf.populations.poisson(), cf.Mean("x", (0, 1e9)), [[1e7]])
+
+
+def test_a_wide_part_of_a_mixture_beyond_the_bounds():
+    """A tail of 1% is a complement that has all its digits: 0.9 N(0, 1) + 0.1 N(0, 10²) on (−13, 13)."""
+    population = cf.Population(
+        lambda m: dist.MixtureSameFamily(
+            dist.Categorical(probs=jnp.array([0.9, 0.1])), dist.Normal(jnp.stack([m, m]), jnp.array([1.0, 10.0]))
+        ),
+        {"m": constraints.real},
+    )
+    weights = np.asarray(record_law(population, cf.Mean("x", (-13, 13)), [[0.0]]).weights(jnp.zeros(1)))
+    np.testing.assert_allclose(weights[-2:], 0.1 * stats.norm.sf(1.3) + 0.9 * stats.norm.sf(13), rtol=1e-12)
+    assert abs(weights.sum() - 1) < 1e-13

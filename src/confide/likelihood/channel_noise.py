@@ -13,6 +13,7 @@ from confide.likelihood.transforms import (
     LaplaceOnLattice,
     LaplaceTransform,
     NoiseTransform,
+    UnrelatedTransform,
 )
 from confide.mechanism.additive import AdditiveLaw
 from confide.mechanism.lattice import DiscreteGaussian, DiscreteLaplace
@@ -42,8 +43,8 @@ def noise_transform(model: Model) -> NoiseTransform | None:
 
 def _on_lattices(
     noise: DiscreteLaplace | DiscreteGaussian, lattice: tuple[float, float] | None, n: int
-) -> NoiseTransform | None:
-    """Discrete noise on a continuum, or on a lattice that holds the noise's or is held by it; else None."""
+) -> NoiseTransform:
+    """Discrete noise on a continuum, on a lattice that holds the noise's or is held by it, or on another."""
     gaussian, step = isinstance(noise, DiscreteGaussian), float(noise.step)
     if lattice is None:
         return DiscreteTransform(noise.scale, step, gaussian=gaussian)
@@ -54,7 +55,7 @@ def _on_lattices(
     if _whole(coarser):  # of the points that are rounded to 0, the first; halves are rounded up
         first = origin + spacing * math.ceil((-0.5 * step - origin) / spacing - 1e-9)
         return DiscreteTransform(noise.scale, step, gaussian=gaussian, spacing=spacing, first=first)
-    return None
+    return UnrelatedTransform(noise.scale, step, gaussian=gaussian, spacing=spacing)
 
 
 def _whole(ratio: float) -> bool:

@@ -64,7 +64,7 @@ def _log_power(x: jax.Array, y: jax.Array, n: jax.Array | float) -> jax.Array:
     return jax.lax.complex(n * modulus, n * argument)
 
 
-def _tilted(weights: jax.Array, s: jax.Array, kappa: jax.Array) -> tuple[jax.Array, jax.Array]:
+def tilted_weights(weights: jax.Array, s: jax.Array, kappa: jax.Array) -> tuple[jax.Array, jax.Array]:
     """Weights tilted by e^{κs} and normalised, and the log of their total.
 
     A gentle tilt's total is 1 + Σ w (e^{κs} − 1): n times its logarithm keeps its digits at n = 10⁹.
@@ -77,9 +77,7 @@ def _tilted(weights: jax.Array, s: jax.Array, kappa: jax.Array) -> tuple[jax.Arr
     return raw / total, jnp.where(gentle, jnp.log1p(small), jnp.log(total) + top)
 
 
-def _saddle(
-    weights: jax.Array, s: jax.Array, target: jax.Array, n: jax.Array | float, variance: jax.Array
-) -> jax.Array:
+def saddle(weights: jax.Array, s: jax.Array, target: jax.Array, n: jax.Array | float, variance: jax.Array) -> jax.Array:
     """κ = τ/n at which the tilted mean (and Gaussian noise) reaches the target, to within half a spread of y.
 
     It need not be exact, for any contour gives the same integral and a good one keeps the digits; so a normal law's
@@ -91,7 +89,7 @@ def _saddle(
     guess = (target - first) / (weights @ (s - first) ** 2 + variance * n)
 
     def excess(kappa: jax.Array) -> tuple[jax.Array, jax.Array]:
-        tilted, _ = _tilted(weights, s, kappa)
+        tilted, _ = tilted_weights(weights, s, kappa)
         mean = tilted @ s
         spread = tilted @ (s - mean) ** 2 + variance * n
         return mean + variance * n * kappa - target, spread
@@ -147,7 +145,7 @@ def near(
     if not isinstance(transform, DiscreteTransform) or transform.gaussian:
         return y, jnp.zeros(())
     side, (s, frozen) = jnp.where(y >= 0, 1.0, -1.0), jax.lax.stop_gradient((c.s, weights))
-    tilted, _ = _tilted(frozen, s, side * transform.pole / n)
+    tilted, _ = tilted_weights(frozen, s, side * transform.pole / n)
     mean = tilted @ s
     reach = side * mean + (10.0 + 30.0 / jnp.sqrt(n)) * jnp.sqrt(tilted @ (s - mean) ** 2 / n)
     return pulled_in(transform, y, jnp.minimum(reach, jnp.max(side * s)) + transform.step)
@@ -168,6 +166,8 @@ class Path(NamedTuple):
 
 #: spreads of a tilted law that must fit in half a period of the frequency grid
 _ROOM = 10.0
+#: the log of the mass that may be outside of it: what is aliased is a density there, and smaller still
+_ALIASED = -20.7
 #: frequencies, in units of π, at which the transform is looked at to bound it from there on: in ranges of s for its
 #: decay, in steps of the noise for a rounded statistic
 _FAR = (1.0, 1.13, 1.29, 1.51, 1.77, 2.03, 2.4, 2.9, 3.5, 4.1, 5.2, 6.1)
@@ -203,6 +203,17 @@ def _largest(s: jax.Array, weights: jax.Array, u: jax.Array) -> jax.Array:
     return jnp.max(jnp.hypot(jnp.cos(turns) @ weights, jnp.sin(turns) @ weights))
 
 
+def _log_outside(tilted: jax.Array, s: jax.Array, n: Any, reach: Any) -> jax.Array:
+    """Chernoff's bound on the log of the mass that a mean of n centred records has beyond ±reach; −∞ if it has none."""
+    tilts = jnp.asarray([[-1.0], [1.0]]) / (reach * n)
+
+    def bound(nats: float) -> jax.Array:
+        return jnp.max(n * jnp.log(jnp.sum(jnp.exp(nats * tilts * s) * tilted, axis=1))) - nats
+
+    inside = jnp.max(jnp.where(tilted > 0, jnp.abs(s), 0.0)) < reach
+    return jnp.where(inside, -jnp.inf, jnp.minimum(bound(24.0), bound(32.0)))
+
+
 def _log_cut(
     transform: NoiseTransform,
     c: Centred,
@@ -228,15 +239,17 @@ def _path(
     transform: NoiseTransform, c: Centred, weights: jax.Array, y: jax.Array, n: jax.Array | float, grid: Grid
 ) -> Path:
     frozen = jax.lax.stop_gradient(weights)
-    kappa = _saddle(frozen, jax.lax.stop_gradient(c.s), y, n, jnp.asarray(transform.variance))
+    kappa = saddle(frozen, jax.lax.stop_gradient(c.s), y, n, jnp.asarray(transform.variance))
     tau, crossed = jax.lax.stop_gradient(contour(transform, n * kappa, frozen @ c.s, y, grid))
-    tilted, log_total = _tilted(weights, c.s, tau / n)
-    _, at_pole = _tilted(weights, c.s, jnp.where(crossed == 0, 0.0, crossed * transform.pole / n))
+    tilted, log_total = tilted_weights(weights, c.s, tau / n)
+    _, at_pole = tilted_weights(weights, c.s, jnp.where(crossed == 0, 0.0, crossed * transform.pole / n))
     log_cut = _log_cut(transform, c, jax.lax.stop_gradient(tilted), tau, y, n, grid)
     # the law, tilted, and y must fit in a period of the frequency grid; beyond a pole y has the noise's tail to itself
-    middle = tilted @ c.s
-    reach = jnp.where(crossed == 0, jnp.abs(middle - y), 0.0) + _ROOM * jnp.sqrt(tilted @ (c.s - middle) ** 2 / n)
-    log_cut = jnp.where(jax.lax.stop_gradient(reach) < jnp.pi / grid.step, log_cut, jnp.inf)
+    known, period = jax.lax.stop_gradient(tilted), 2.0 * jnp.pi / grid.step
+    middle = known @ c.s
+    reach = jnp.where(crossed == 0, jnp.abs(middle - y), 0.0) + _ROOM * jnp.sqrt(known @ (c.s - middle) ** 2 / n)
+    fits = (reach < 0.5 * period) & (_log_outside(known, c.s - middle, n, 0.5 * period) < _ALIASED)
+    log_cut = jnp.where(fits, log_cut, jnp.inf)
     return Path(tau, crossed, tilted, log_total, tilted @ c.cosine, tilted @ c.sine, at_pole, log_cut)
 
 

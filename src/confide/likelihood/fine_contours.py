@@ -4,26 +4,24 @@ from __future__ import annotations
 
 import functools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from confide.likelihood.atoms import nearest_atom
+from confide.likelihood.saddles import saddles
 from confide.likelihood.transforms import NoiseTransform
 
 Floats = NDArray[np.float64]
 
 #: the aliasing of an exponential tail is below e^{−34} = 2e-15
 _ALIAS = 34.0
-#: the widest run of values that share a contour, in spreads of y: at its ends that costs e² in digits
-_WIDEST = 4.0
+#: what sharing a contour may cost the values of a run: a factor of e⁴ in digits
+_COST = 4.0
 #: spreads of a tilted law that must fit in half a period of the frequency grid
 _ROOM = 10.0
-#: the steepest tilt worth looking for, times the range of s: beyond it all mass is at an end of the range
-_STEEPEST = 60.0
-#: tilts at which the mean of a record is tabulated to choose contours, and the cells in which its law is summed up
-_TILTS = np.concatenate([-np.geomspace(1.0, 1e-4, 24), [0.0], np.geomspace(1e-4, 1.0, 24)])
+#: cells in which the law of a record is summed up
 _CELLS = 256
 
 
@@ -31,7 +29,7 @@ _CELLS = 256
 class Record:
     """The law of one record at one θ, its values and those of y measured from a reference.
 
-    Values s (J,) come in panels of sixteen nodes first; slopes of weights and of values that move are (d, J).
+    Values s (J,) come in panels of sixteen nodes first; slopes of weights are (d, J).
     """
 
     s: Floats
@@ -39,7 +37,6 @@ class Record:
     panels: int
     atoms: Floats
     weight_slopes: Floats | None = None
-    value_slopes: Floats | None = None
 
     @functools.cached_property
     def atom(self) -> NDArray[np.intp]:
@@ -80,41 +77,30 @@ class Contour:
 
 def contours(transform: NoiseTransform, n: int, step: float, record: Record, y: Floats) -> list[Contour]:
     """Runs of neighbouring values, each with a contour near its saddlepoint, on the right side of the poles."""
-    variance = float(transform.variance)
     pole, margin = float(transform.pole), _ALIAS * step / (2.0 * math.pi)
-    s, mass = record.cells
-    width = float(s.max() - s.min()) + 1e-300
-    far = float(np.max(np.abs(y))) / (variance * n) if variance > 0 else 0.0
-    kappa = _TILTS * min(max(_STEEPEST / width, 2.0 * far), (pole + margin) / n)
-    exponent = kappa[:, None] * s
-    tilted = mass * np.exp(exponent - exponent.max(axis=1, keepdims=True))
-    tilted /= tilted.sum(axis=1, keepdims=True)
-    mean = tilted @ s
-    spread = np.sqrt(np.sum(tilted * (s - mean[:, None]) ** 2, axis=1) / n + variance) + 1e-300
-    reached = np.maximum.accumulate(mean + variance * n * kappa)
-    middle = float(np.interp(0.0, kappa, reached))
+    furthest = float(np.max(np.abs(y)))
+    table = saddles(*record.cells, n, float(transform.variance), furthest, pole + margin)
+    middle = table.around(0.0)[0]
 
     def placed(value: float) -> tuple[float, float]:
-        tau, side = n * float(np.interp(value, reached, kappa)), 1.0 if value >= middle else -1.0
+        tau, side = float(table.tau(value)), 1.0 if value >= middle else -1.0
         if not transform.crossable:
             return float(np.clip(tau, margin - pole, pole - margin)), 0.0
         crosses = side * tau > pole - margin
         return side * (pole + margin if crosses else max(side * tau, 0.0)), side if crosses else 0.0
 
     everything = 2.0 * math.pi / step > 2.0 * float(record.s.max() - record.s.min())
-    order, found, start = np.argsort(y), [], 0
-    ranked = y[order]
-    while start < y.size:
-        crossed = placed(ranked[start])[1]
-        reach = ranked[start] + _WIDEST * float(np.interp(ranked[start], reached, spread))
-        stop = max(start + 1, int(np.searchsorted(ranked, reach, side="right")))
-        while crossed != 0 and stop < y.size and placed(ranked[stop])[1] == crossed:
-            stop += 1  # one contour serves all values beyond a pole
-        tau, crossed = placed(0.5 * (ranked[start] + ranked[stop - 1]))
+    order = np.argsort(y)
+    found: list[Contour] = []
+    for run in table.runs(y[order], _COST):
+        values = y[order[run]]
+        tau, crossed = placed(0.5 * (values[0] + values[-1]))
         # the law, tilted, and the values must fit in a period
-        around = float(np.interp(tau / n, kappa, mean)), float(np.interp(tau / n, kappa, spread))
-        apart = max(around[0] - ranked[start], ranked[stop - 1] - around[0], 0.0) if crossed == 0 else 0.0
-        reach = apart + _ROOM * around[1]
-        found.append(Contour(order[start:stop], tau, crossed, fits=reach < math.pi / step or everything))
-        start = stop
+        mean, spread = table.around(tau)
+        apart = max(mean - values[0], values[-1] - mean, 0.0) if crossed == 0 else 0.0
+        fits = (apart + _ROOM * spread < math.pi / step or everything) and (transform.crossable or margin < pole)
+        if found and crossed != 0 and found[-1].crossed == crossed:  # one contour serves all values beyond a pole
+            found[-1] = replace(found[-1], which=np.append(found[-1].which, order[run]), fits=found[-1].fits and fits)
+        else:
+            found.append(Contour(order[run], tau, crossed, fits))
     return found

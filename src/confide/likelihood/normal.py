@@ -23,7 +23,7 @@ from confide.likelihood.mills import log_mills
 from confide.likelihood.moving import moving_law
 from confide.likelihood.record import RecordLaw
 from confide.likelihood.route import Floats, Route, require_finite
-from confide.likelihood.spectral import frequency_grid
+from confide.likelihood.spectral_plan import frequency_grid
 from confide.likelihood.transforms import DiscreteTransform
 from confide.mechanism.additive import AdditiveLaw
 from confide.mechanism.lattice import DiscreteGaussian, DiscreteLaplace

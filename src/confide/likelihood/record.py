@@ -167,6 +167,7 @@ def _edges(population: Population, statistic: Statistic, thetas: Floats) -> tupl
         start += cell * (1e-45 if start == 0 else 1.0)
     if last <= high:
         stop -= cell * (1e-45 if stop == 0 else 1.0)
+    stop = max(start, stop)  # a support that ends on a bound leaves nothing between the atoms
     kinks = {
         edge
         for transform in statistic.transforms

@@ -1,7 +1,7 @@
 """The inversion at pairs of θ and y for which a few frequencies do not suffice.
 
 On a continuum `fine` takes the atoms out and is given more and more frequencies, and nodes that can follow them, until
-the answer stands still. On a lattice the integral has an end, and there all of the period is summed.
+the answer stands still. On a lattice the law of the sum is finite, and `sums` adds it up.
 """
 
 from __future__ import annotations
@@ -16,17 +16,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.errors import AccuracyError
-from confide.likelihood import inversion as inv
 from confide.likelihood import nufft
 from confide.likelihood.atoms import atom_values
+from confide.likelihood.channel_noise import noise_step
 from confide.likelihood.fine import Fine, Found
 from confide.likelihood.fine_contours import Record
 from confide.likelihood.frames import CHANGES, frame
 from confide.likelihood.law import MovingLaw, nodes_at, slopes_at
 from confide.likelihood.record import ORDER, RecordLaw, record_law
+from confide.likelihood.sums import in_sums
 
 if TYPE_CHECKING:
-    from confide.likelihood.spectral import Group
+    from confide.likelihood.spectral_plan import Group
 
 Floats = NDArray[np.float64]
 
@@ -37,20 +38,21 @@ _MOST_TURNS, _MOST_TURNS_MOVING = 24_000.0, 14_000.0
 #: the largest error that is let pass, and the error at which no more frequencies are tried
 SETTLED = 1e-7
 _TRIED = 1e-9
-#: the period of the density on the frequency grid, in ranges of s, spreads of y and scales of Laplace noise
-_RANGES, _SPREADS, _SCALES = 4.0, 48.0, 140.0
+#: the period of the density on the frequency grid, in ranges of s, spreads of y, scales of Laplace noise and its steps
+_RANGES, _SPREADS, _SCALES, _STEPS = 4.0, 48.0, 140.0, 8.0
 #: the share of the longest period above which a shorter one is not worth it
 _SHORT = 0.3
 #: radians of e^{ius} across a panel that its nodes can follow
 _PHASE = 14.0
 #: θ whose nodes are made together
 _ROWS = 32
-#: pairs that a whole period is summed for together
-_PAIRS = 8
 
 
 def invert_slowly(group: Group, thetas: Floats, y: Floats) -> tuple[Floats, Floats]:
     """log p and its error at (θ, y) pairs (B, Y); an error is 0 where it is below `SETTLED`."""
+    if group.on_lattice:
+        log_prob, error, _ = in_sums(group, thetas, y, scores=False)
+        return log_prob, np.where(error < SETTLED, 0.0, error)
     log_prob, error = np.empty(y.shape), np.empty(y.shape)
     for rows, found in _settled(group, thetas, y, scores=False):
         log_prob[rows], error[rows] = found.log_prob, found.error
@@ -59,6 +61,9 @@ def invert_slowly(group: Group, thetas: Floats, y: Floats) -> tuple[Floats, Floa
 
 def invert_slowly_with_score(group: Group, thetas: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:
     """The same with the score (B, Y, d)."""
+    if group.on_lattice:
+        log_prob, error, score = in_sums(group, thetas, y, scores=True)
+        return log_prob, np.where(error < SETTLED, 0.0, error), score
     log_prob, error = np.empty(y.shape), np.empty(y.shape)
     score = np.empty((*y.shape, thetas.shape[1]))
     for rows, found in _settled(group, thetas, y, scores=True):
@@ -101,6 +106,8 @@ def _periods(group: Group) -> tuple[float, ...]:
     low, high = group.model.channel.statistic.ranges[0]
     transform = group.inversion.transform
     everything = _RANGES * (high - low) + _SPREADS * math.sqrt(float(transform.variance))
+    if not transform.crossable:  # contours stay between the poles, and a rounded mean is half a step away from itself
+        everything += _STEPS * noise_step(transform) + _SCALES / float(transform.pole)
     short = max(_SPREADS * group.widest, _SCALES / float(transform.pole))
     return (everything,) if short > _SHORT * everything else (short, everything)
 
@@ -137,7 +144,7 @@ def _attempt(
 
 def _law_for(group: Group, thetas: Floats, frequency: float) -> RecordLaw | MovingLaw:
     """The record's law with nodes dense enough for a frequency."""
-    from confide.likelihood.spectral import tilt_of
+    from confide.likelihood.spectral_plan import tilt_of
 
     model = group.model
     if isinstance(group.law, MovingLaw):
@@ -161,16 +168,3 @@ def _panels(law: RecordLaw | MovingLaw, thetas: Floats, size: int) -> tuple[NDAr
     index = np.arange(in_panels).reshape(-1, ORDER + 2)
     order = np.concatenate([index[:, 1:-1].ravel(), index[:, [0, -1]].ravel(), np.arange(in_panels, size)])
     return order, len(index)
-
-
-def in_whole_periods(group: Group, inversion: inv.Inversion, thetas: Floats, y: Floats) -> tuple[Floats, Floats]:
-    """log p and the cut-off (none) at (θ, y) pairs (B, Y) on a lattice."""
-    log_prob, cut = np.empty(y.shape), np.empty(y.shape)
-    for top in range(0, len(thetas), _PAIRS):
-        rows = np.arange(top, top + _PAIRS).clip(max=len(thetas) - 1)
-        nodes = group.nodes(thetas[rows])
-        for left in range(0, y.shape[1], _PAIRS):
-            columns = np.arange(left, left + _PAIRS).clip(max=y.shape[1] - 1)
-            found = inv.invert(inversion, nodes, y[np.ix_(rows, columns)])
-            log_prob[np.ix_(rows, columns)], cut[np.ix_(rows, columns)] = found.log_prob, found.truncation
-    return log_prob, cut

@@ -23,7 +23,7 @@ from confide.likelihood.atoms import atom_values, ways
 from confide.likelihood.blocks import blocks, filled
 from confide.likelihood.channel_noise import lattice_period, noise_step
 from confide.likelihood.law import moments_at
-from confide.likelihood.spectral import Group, plan
+from confide.likelihood.spectral_plan import Group, plan
 
 if TYPE_CHECKING:
     from confide.model import Model
@@ -91,10 +91,7 @@ def _doubt(parts: Floats, doubtful: NDArray[np.bool_]) -> Floats:
 
 def _slow_scores(group: Group, thetas: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:
     """log p, its error and the score at (θ, y) pairs, for laws that decay slowly."""
-    if np.isinf(group.inversion.grid.half):
-        return slow.invert_slowly_with_score(group, thetas, y)
-    log_prob, cut, score, _ = _in_runs(group, group.whole, thetas, y, 1)
-    return log_prob, cut, score
+    return slow.invert_slowly_with_score(group, thetas, y)
 
 
 def _scores(group: Group, thetas: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:
@@ -104,6 +101,8 @@ def _scores(group: Group, thetas: Floats, y: Floats) -> tuple[Floats, Floats, Fl
     matter: where p falls steeply at an edge of what the statistic can be, next to which the noise is narrow.
     """
     inversion = group.inversion
+    if not inversion.transform.invertible:
+        return _slow_scores(group, thetas, y)
     on_lattice = noise_step(inversion.transform) > 0 or lattice_period(inversion.transform) > 0
     for run in (1,) if on_lattice else (_NODES.size, 1):
         log_prob, cut, score, rounding = _in_runs(group, inversion, thetas, y, run)

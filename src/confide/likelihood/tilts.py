@@ -34,7 +34,8 @@ def tilts_of(s: Floats, weights: Floats, tilt: float, steepest: float) -> Tilts:
     ends = []
     for side in (-1.0, 1.0):
         # a mean so far out tilts a record no further: a law with an exponential tail is tilted less than a normal one
-        low, high = np.zeros_like(mean), np.minimum(tilt / spread, steepest)
+        reach = np.divide(tilt, spread, out=np.zeros_like(spread), where=spread > 0)  # a law of one point is not tilted
+        low, high = np.zeros_like(mean), np.minimum(reach, steepest)
         kappa = high
         for _ in range(_HALVINGS):
             exponent = log_weights + side * kappa[:, None] * s

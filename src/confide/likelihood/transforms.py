@@ -39,6 +39,11 @@ class NoiseTransform(eqx.Module):
         return True
 
     @property
+    def invertible(self) -> bool:
+        """Whether there is an integral at all; a law on a lattice can be summed without (`sums`)."""
+        return True
+
+    @property
     def variance(self) -> float:
         """The variance of Gaussian noise, which moves the saddlepoint; 0 for noise with poles, which does not."""
         return 0.0
@@ -224,6 +229,7 @@ class DiscreteTransform(NoiseTransform):
     def _gaussian(self, zeta: jax.Array) -> jax.Array:
         s = self.scale / self.step
         z = self.step * zeta[..., None]
+        z = z - 2j * jnp.pi * jnp.round(z.imag / (2.0 * jnp.pi))  # it is periodic, and the series begins near 0
         m = jnp.arange(-_PERIODS, _PERIODS + 1)
         periods = 0.5 * (s * (z + 2j * jnp.pi * m)) ** 2
         # points around the tilted centre, so that a large tilt does not leave the window
@@ -257,6 +263,15 @@ class DiscreteTransform(NoiseTransform):
         falling = size[1] - size[0] + jnp.log(2.5 * last)
         rest = NoiseTransform.log_tail(self, tau, y, last, end)
         return jnp.where(jnp.asarray(self.spacing) > 0, rest, falling)
+
+
+class UnrelatedTransform(DiscreteTransform):
+    """Noise on a lattice that neither holds that of the statistic nor is held by it: no rounding is periodic there."""
+
+    @property
+    def invertible(self) -> bool:
+        """Only the sum over all means is left."""
+        return False
 
 
 def _sinhc(z: jax.Array) -> jax.Array:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 #: three units in the last place, or six: no parameter that was written down with a bound, or computed from it, is there
 _BESIDE, _BESIDE_ZERO = 3 * 2.0**-52, 1e-290
-_UPPER_TAIL = 0.01  # below this mass, 1 − F has lost two digits and the tail is integrated instead
+_UPPER_TAIL = 1e-5  # below this mass, 1 − F has lost five digits and the tail is integrated instead
 
 
 def needs_rule(population: Population) -> bool:

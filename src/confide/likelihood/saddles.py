@@ -1,0 +1,67 @@
+"""Saddlepoints of a noisy mean, from a table of tilts: where contours pass, and which values can share one.
+
+Any contour, or tilt, gives the same density, and a good one keeps the digits: the one at which the tilted mean, with
+Gaussian noise moved along, is y itself. A table of some fifty tilts is enough to choose by.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+#: the steepest tilt worth looking for, times the range of s: beyond it all mass is at an end of the range
+_STEEPEST = 60.0
+#: tilts of the table, as shares of the steepest
+_TILTS = np.concatenate([-np.geomspace(1.0, 1e-4, 24), [0.0], np.geomspace(1e-4, 1.0, 24)])
+
+
+@dataclass(frozen=True, eq=False)
+class Saddles:
+    """For tilts κ of a record: the mean of n of them, their spread with Gaussian noise, and the y that is reached."""
+
+    n: int
+    kappa: Floats
+    mean: Floats
+    spread: Floats
+    reached: Floats
+
+    def tau(self, y: Floats | float) -> Floats:
+        """nκ at the saddlepoint of y, which is the slope of −log p there, or nearly."""
+        return np.asarray(self.n * np.interp(y, self.reached, self.kappa))
+
+    def around(self, tau: float) -> tuple[float, float]:
+        """The mean of the law that is tilted by τ, and its spread."""
+        kappa = tau / self.n
+        return float(np.interp(kappa, self.kappa, self.mean)), float(np.interp(kappa, self.kappa, self.spread))
+
+    def runs(self, ranked: Floats, cost: float) -> Iterator[slice]:
+        """Runs of sorted values, each so short that the tilt for its middle costs its ends a factor of e^cost at most.
+
+        With I = −log p convex, a tilt for y costs I(v) − I(y) − I′(y)(v − y) ≤ (I′(v) − I′(y))(v − y) at v.
+        """
+        slope, start = self.tau(ranked), 0
+        while start < ranked.size:
+            middle = 0.5 * (ranked[start] + ranked[start:])
+            there = self.tau(middle)
+            costs = (middle - ranked[start]) * np.maximum(there - slope[start], slope[start:] - there)
+            stop = start + max(1, int(np.argmax(np.append(costs, np.inf) > cost)))
+            yield slice(start, stop)
+            start = stop
+
+
+def saddles(s: Floats, mass: Floats, n: int, variance: float, furthest: float, limit: float = np.inf) -> Saddles:
+    """The table for a record with values s and masses; `limit` is the largest |τ|, `furthest` the largest |y|."""
+    width = float(s.max() - s.min()) + 1e-300
+    far = furthest / (variance * n) if variance > 0 else 0.0
+    kappa = _TILTS * min(max(_STEEPEST / width, 2.0 * far), limit / n)
+    exponent = kappa[:, None] * s
+    tilted = mass * np.exp(exponent - exponent.max(axis=1, keepdims=True))
+    tilted /= tilted.sum(axis=1, keepdims=True)
+    mean = tilted @ s
+    spread = np.sqrt(np.sum(tilted * (s - mean[:, None]) ** 2, axis=1) / n + variance) + 1e-300
+    return Saddles(n, kappa, mean, spread, np.maximum.accumulate(mean + variance * n * kappa))
