@@ -102,7 +102,7 @@ class Fine:
         found = [all_in_atoms(self.n, record.atoms, shares, slopes, _log_noise(self.transform, gap))]
         if self._closed == 2:
             moving = None if dw is None else record.outside(dw)
-            outside = Outside(record.s, record.outside(record.weights), record.panels, moving, record.value_slopes)
+            outside = Outside(record.s, record.outside(record.weights), record.panels, moving)
             found.append(one_outside(self.n, record.atoms, shares, slopes, outside, y, _scale(self.transform)))
         return found
 
@@ -122,7 +122,7 @@ class Fine:
         n, kappa = self.n, contour.tau / self.n
         k = np.arange(self.frequencies + 1)
         zeta = np.asarray(contour.tau + 1j * self.step * k, dtype=np.complex128)
-        log_total, rest, derivative = self._rest(record, kappa, np.asarray(zeta / n), spread)
+        log_total, rest, derivative = self._rest(record, kappa, spread)
         log_noise, noise = _relative_transform(self.transform, zeta)
         noise *= self.step / math.pi
         noise[0] *= 0.5
@@ -134,15 +134,18 @@ class Fine:
         rounding = 2.0**-50 * float(np.sum(np.abs(rows[0])))
         if contour.crossed == 0:
             return peak, total, moved + rounding, slope
-        at_pole, share, d_share = self._rest(record, contour.crossed * float(self.transform.pole) / n, None, None)
+        at_pole, share, d_share = self._rest(record, contour.crossed * float(self.transform.pole) / n, None)
         residue = n * at_pole + np.asarray(_log_residue(self.transform, y, contour.crossed))
         top = np.maximum(peak, residue)
         down, tail = np.exp(peak - top), np.exp(residue - top)
         slope = slope * down[:, None] + tail[:, None] * np.asarray([part.real for part in d_share]).reshape(1, -1)
         return top, total * down + tail * float(share.real), (moved + rounding) * down, slope
 
-    def _rest(self, record: Record, kappa: float, zeta: Complexes | None, spread: Any) -> tuple[float, Any, list[Any]]:
-        """log M(κ), what is left of (M(ζ)/M(κ))ⁿ without the closed terms, and its derivatives; ζ = κ if None."""
+    def _rest(self, record: Record, kappa: float, spread: Any) -> tuple[float, Any, list[Any]]:
+        """log M(κ), what is left of (M(ζ)/M(κ))ⁿ without the closed terms, and its derivatives.
+
+        At all frequencies with nodes that are spread for them; at ζ = κ alone without.
+        """
         n, shift = self.n, float(np.max(kappa * record.s))
         lift = np.exp(kappa * record.s - shift)
         total = float(lift @ record.weights)
@@ -150,24 +153,19 @@ class Fine:
 
         def summed(weights: Floats) -> Any:
             outside, inside = record.outside(weights * tilt), record.in_atoms(weights * tilt)
-            if zeta is None:
+            if spread is None:
                 return np.sum(inside), np.sum(outside)
             turn = _turns(record.atoms.tobytes(), self.step / n, self.frequencies) @ inside
             return turn, nufft.transform(spread, outside[None], self.frequencies)[0]
 
         alpha, psi = summed(record.weights)
-        if zeta is None:  # a probability: the binomial law keeps its digits
+        if spread is None:  # a probability: the binomial law keeps its digits
             rest = binom.sf(self._closed - 1, n, min(1.0, psi)) if record.atoms.size else 1.0 + 0j
         else:
             rest = self._without_closed(n, alpha, psi, record.atoms.size)
         derivative = []
         for i in range(0 if record.weight_slopes is None else len(record.weight_slopes)):
             d_alpha, d_psi = summed(record.weight_slopes[i])  # type: ignore[index]
-            if record.value_slopes is not None:
-                moved = summed(record.value_slopes[i] * record.weights)
-                d_alpha, d_psi = (
-                    d + (kappa if zeta is None else zeta) * m for d, m in zip((d_alpha, d_psi), moved, strict=True)
-                )
             derivative.append(n * self._slope(alpha, psi, d_alpha, d_psi, record.atoms.size))
         return math.log(total) + shift, np.asarray(rest), derivative
 

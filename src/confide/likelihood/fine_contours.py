@@ -31,7 +31,7 @@ _CELLS = 256
 class Record:
     """The law of one record at one θ, its values and those of y measured from a reference.
 
-    Values s (J,) come in panels of sixteen nodes first; slopes of weights and of values that move are (d, J).
+    Values s (J,) come in panels of sixteen nodes first; slopes of weights are (d, J).
     """
 
     s: Floats
@@ -39,7 +39,6 @@ class Record:
     panels: int
     atoms: Floats
     weight_slopes: Floats | None = None
-    value_slopes: Floats | None = None
 
     @functools.cached_property
     def atom(self) -> NDArray[np.intp]:
