@@ -39,6 +39,8 @@ def normal_information(model: Model, thetas: Floats) -> jax.Array:
         noise = 0.0 if isinstance(channel.law, NoiselessLaw) else channel.law.noise.scale**2  # type: ignore[attr-defined]
         return _gaussian(variance / n + noise * jnp.eye(variance.shape[-1]), d_mean, d_variance / n)
     spread = np.sqrt(np.asarray(variance)[:, 0, 0] / n)
+    # where s is a constant, so are both moments near θ: of whatever information about them nothing is carried over
+    spread = np.where(spread > 0, spread, float(jnp.sqrt(channel.law.noise.variance)))  # type: ignore[attr-defined]
     inner = _location_spread(channel.law.noise, np.asarray(mean)[:, 0], spread)  # type: ignore[attr-defined]
     outer = jnp.stack([d_mean[:, 0], d_variance[:, 0, 0] / n], axis=1)  # (M, 2, d)
     return jnp.einsum("mai,mab,mbj->mij", outer, inner, outer)

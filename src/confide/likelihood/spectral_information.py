@@ -22,8 +22,8 @@ from confide.likelihood import slow
 from confide.likelihood.atoms import atom_values, ways
 from confide.likelihood.blocks import blocks, filled
 from confide.likelihood.channel_noise import lattice_period, noise_step
-from confide.likelihood.law import moments_at
-from confide.likelihood.spectral import Group, plan
+from confide.likelihood.law import law_for, moments_at, nodes_at
+from confide.likelihood.spectral import Group, plan, tilt_of
 
 if TYPE_CHECKING:
     from confide.model import Model
@@ -38,6 +38,8 @@ _SPOILT, _NEGLIGIBLE = 1e-9, -46.0
 _CUT = 1e-9
 #: the share of the mass and of the information that far tails may hold whose p has not reached its accuracy
 _LARGEST_DOUBT = 1e-6
+#: θ whose nodes are made together, as `blocks` has them
+_ROWS = 16
 #: kinks of the density of y at which panels are cut
 _MOST_KINKS = 300
 _SHOULDER = np.asarray([0.25, 0.5, 1.0, 2.0, 3.0])
@@ -45,8 +47,9 @@ _SHOULDER = np.asarray([0.25, 0.5, 1.0, 2.0, 3.0])
 
 def spectral_information(model: Model, thetas: Floats) -> jax.Array:
     """F(θ) for each θ of (M, d): shape (M, d, d)."""
-    result = np.empty((len(thetas), thetas.shape[1], thetas.shape[1]))
-    for group in plan(model, thetas):
+    result = np.zeros((len(thetas), thetas.shape[1], thetas.shape[1]))
+    told = np.flatnonzero(_varies(model, thetas))
+    for group in plan(model, thetas[told]) if told.size else ():
         found, sure = _integrate(model, group, group.thetas, *_y_rule(group, group.thetas), _scores)
         if not np.all(sure):
             rule = _y_rule(group, group.thetas[~sure], atoms=True)
@@ -56,8 +59,20 @@ def spectral_information(model: Model, thetas: Floats) -> jax.Array:
                 f"the transform of {model.channel.statistic} with n = {model.channel.n} decays too slowly to be "
                 "inverted; use method='replicates', or 'normal' for an approximation"
             )
-        result[group.index] = found
+        result[told[group.index]] = found
     return jax.device_put(result)
+
+
+def _varies(model: Model, thetas: Floats) -> NDArray[np.bool_]:
+    """At which θ a record's s takes more than one value. Of an event that cannot happen nothing is learnt."""
+    law = law_for(model.population, model.channel.statistic, thetas, *tilt_of(model))
+    found = []
+    for first in range(0, len(thetas), _ROWS):
+        rows = np.arange(first, first + _ROWS).clip(max=len(thetas) - 1)
+        nodes = nodes_at(law, thetas[rows])
+        s, seen = np.broadcast_arrays(np.asarray(nodes.s), np.asarray(nodes.weights) > 0)
+        found.append(np.where(seen, s, -np.inf).max(axis=1) > np.where(seen, s, np.inf).min(axis=1))
+    return np.concatenate(found)[: len(thetas)]
 
 
 Scores = Callable[[Group, Floats, Floats], tuple[Floats, Floats, Floats]]

@@ -34,7 +34,9 @@ def tilts_of(s: Floats, weights: Floats, tilt: float, steepest: float) -> Tilts:
     ends = []
     for side in (-1.0, 1.0):
         # a mean so far out tilts a record no further: a law with an exponential tail is tilted less than a normal one
-        low, high = np.zeros_like(mean), np.minimum(tilt / spread, steepest)
+        # and one that does not vary cannot be tilted
+        furthest = np.divide(tilt, spread, out=np.zeros_like(spread), where=spread > 0)
+        low, high = np.zeros_like(mean), np.minimum(furthest, steepest)
         kappa = high
         for _ in range(_HALVINGS):
             exponent = log_weights + side * kappa[:, None] * s
