@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from confide.likelihood.law import MovingLaw, law_for, moments
 from confide.likelihood.normal import convolved
 from confide.likelihood.record import RecordLaw
-from confide.likelihood.spectral_information import panel_edges, panel_nodes
+from confide.likelihood.y_rules import panel_edges, panel_nodes
 from confide.mechanism.lattice import LatticeNoise
 from confide.mechanism.noise import GaussianNoise, Noise
 from confide.mechanism.noiseless import NoiselessLaw
