@@ -20,10 +20,11 @@ def main() -> int:
     parser.add_argument(
         "--only", default=None, help="one kind of question, such as mean, lattice, each, rank or smooth"
     )
+    parser.add_argument("--about", default="all", choices=("all", *verdict.ABOUT), help="what to ask")
     given = parser.parse_args()
     start, found = time.perf_counter(), []
     for one in sample(given.models, given.seed, given.only):
-        result = verdict.judge(one, with_posterior=len(found) % 5 == 0)
+        result = verdict.judge(one, with_posterior=len(found) % 5 == 0, about=given.about)
         found.append(result)
         if given.verbose:
             print(f"{time.perf_counter() - start:7.1f} s  {one}  {result.seconds}", flush=True)

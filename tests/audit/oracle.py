@@ -32,12 +32,12 @@ def rank_of(question: Question) -> int:
     return {"Median": (n + 1) // 2, "Maximum": n, "Minimum": 1}[name]
 
 
-def record(question: Question, theta, cells: int):
+def record(question: Question, theta, cells: int, parts: int = 1):
     """One record's law on the lattice: exact for discrete records, in so many cells for the others."""
     law = question.family.scipy(*theta)
     if question.family.discrete:
         return laws.whole(law, question.formula, question.bounds)
-    return laws.continuous(law, question.formula, question.bounds, cells)
+    return laws.continuous(law, question.formula, question.bounds, cells, parts)
 
 
 def _cells(question: Question) -> int:
@@ -133,18 +133,27 @@ def information(question: Question):
     """F by numeric scores, for noise with a density, and how far it may be off; None where it is not computed."""
     if question.kind not in ("mean", "each", "rank") or question.family.name == "categorical":
         return None
-    cells = {"mean": int(np.clip(2**18 // question.n, 2**9, 2**12))}.get(question.kind, 2**12)
+    cells = _cells_of_sums(question) if question.kind == "mean" else 2**12
     # central differences: far above rounding (1e-16/width), far below where p curves
     coarse = _information(question, cells, 4e-3, 2**16)
     fine = _information(question, 2 * cells, 2e-3, 2**17)
     return fine, np.abs(fine - coarse)
 
 
+def _cells_of_sums(question: Question) -> int:
+    """As many as leave the lattice of the sum a million points, as wide as its law is."""
+    one = record(question, question.theta, 2**9)
+    mean = float(one.mass @ one.points)
+    share = np.sqrt(float(one.mass @ (one.points - mean) ** 2)) / (2**10 * one.step)
+    return int(np.clip(2**19 / (60 * share * np.sqrt(question.n) + 4), 2**7, 2**12))
+
+
 def _information(question: Question, cells: int, width: float, points: int) -> np.ndarray:
     n = question.n if question.kind == "mean" else 1
+    parts = 16 if question.family.moving else 1
 
     def law(theta):
-        one = record(question, theta, cells)
+        one = record(question, theta, cells, parts)
         return ranks.rank_law(one, question.n, rank_of(question)) if question.kind == "rank" else one
 
     grid = means.grid_of(law(question.theta), n, question.noise, points)

@@ -32,6 +32,28 @@ def test_the_oracle_of_a_mean_agrees_with_a_closed_form():
     assert abs(fine.item() - 50) < 3 * error.item() + 1e-3
 
 
+def test_the_oracle_of_information_follows_a_support_that_moves():
+    """Uniform on (−θ, θ), x² on (0, 10): its transform, ½ + ½∫e^{itθ²u²}du, and that of its slope are inverted."""
+    theta, n, scale = 3.0, 1000, 0.01
+    u, w = (0.5 * part for part in np.polynomial.legendre.leggauss(200))
+    s = theta**2 * (u + 0.5) ** 2
+    mean, spread = 0.5 * w @ s, np.sqrt((0.5 * w @ s**2 - (0.5 * w @ s) ** 2) / n)
+    t = np.linspace(0.0, 14 / spread, 1200)
+    turns = np.exp(1j * np.outer(t, s) / n)
+    phi, slope = 0.5 + 0.5 * turns @ w, 1j * t / n * (turns @ (w * s)) / theta
+    noise = t[1] / np.pi / (1 + (scale * t) ** 2) * np.where(t == 0, 0.5, 1.0)
+    y = mean + np.linspace(-8 * spread, 8 * spread, 1000)
+    back = np.exp(-1j * np.outer(y, t))
+    p, dp = (np.real(back @ (noise * row)) for row in (phi**n, n * phi ** (n - 1) * slope))
+    expected = np.sum(dp**2 / p) * (y[1] - y[0])
+    moving = question(
+        "uniform width", (theta,), "x**2", (0.0, 10.0), cf.Laplace(scale=scale), Noise("Laplace", scale), n
+    )
+    found, error = oracle.information(moving)
+    assert abs(expected - 165.51946) < 1e-4
+    assert abs(found.item() - expected) < 3 * error.item() + 1e-4
+
+
 def test_the_oracle_of_a_rank_agrees_with_a_closed_form():
     """The maximum of n uniform numbers on (0, 1) with noise far narrower than its law."""
     noise = Noise("Gaussian", 1e-3)

@@ -16,6 +16,7 @@ from tests.audit.questions import Question
 #: relative error of p where exactness is claimed; of information; of a posterior's mean and sd, in sds
 LIKELIHOOD, INFORMATION, POSTERIOR = 1e-6, 1e-3, 5e-3
 SLOW = 20.0
+ABOUT = ("likelihood", "information", "posterior")
 
 
 @dataclass
@@ -39,14 +40,17 @@ class Verdict:
         return "\n".join(f"{kind}: {text}\n    {self.question}" for kind, texts in kinds.items() for text in texts)
 
 
-def judge(question: Question, *, with_posterior: bool) -> Verdict:
-    """Likelihood, information and, if asked for, the posterior of one question."""
+def judge(question: Question, *, with_posterior: bool, about: str = "all") -> Verdict:
+    """Likelihood, information and, if asked for, the posterior of one question; or only one of them."""
     verdict = Verdict(question)
-    known = oracle.likelihood(question)
-    if known.y.size:
+    if about in ("all", "information"):
+        _information(verdict)
+    known = oracle.likelihood(question) if about != "information" else None
+    if known is not None and about != "posterior" and known.y.size:
         _likelihood(verdict, known)
-    _information(verdict)
-    if with_posterior and question.family.prior is not None and question.kind in ("mean", "rank", "lattice"):
+    asked = about == "posterior" or (about == "all" and with_posterior)
+    served = question.family.prior is not None and question.kind in ("mean", "rank", "lattice")
+    if known is not None and asked and served:
         _posterior(verdict, float(known.y[len(known.y) // 2]))
     verdict.memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     return verdict

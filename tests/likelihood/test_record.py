@@ -9,7 +9,8 @@ from numpyro.distributions import constraints
 from scipy import integrate, special, stats
 
 import confide as cf
-from confide.likelihood.record import record_law, weights_at
+from confide.likelihood.record import weights_at
+from confide.likelihood.record_panels import record_law
 from tests.likelihood.oracles import CASES
 
 FIXED = [case for case in CASES if not case.population.moving and case.population.closed.breaks is None]
@@ -110,3 +111,30 @@ def test_a_wide_part_of_a_mixture_beyond_the_bounds():
     weights = np.asarray(record_law(population, cf.Mean("x", (-13, 13)), [[0.0]]).weights(jnp.zeros(1)))
     np.testing.assert_allclose(weights[-2:], 0.1 * stats.norm.sf(1.3) + 0.9 * stats.norm.sf(13), rtol=1e-12)
     assert abs(weights.sum() - 1) < 1e-13
+
+
+#: round shapes, at which the density is a polynomial and the score a logarithm; with E x and E x² in closed form
+ROUND = [
+    (
+        cf.populations.beta(),
+        (0.0, 1.0),
+        [(1.0, 1.0), (2.0, 1.0), (2.0, 3.0)],
+        lambda t: [t[0] / t.sum(), t[0] * (t[0] + 1) / (t.sum() * (t.sum() + 1))],
+    ),
+    (
+        cf.populations.gamma(),
+        (0.0, 200.0),
+        [(1.0, 2.0), (2.0, 1.0), (3.0, 1.0)],
+        lambda t: [t[0] / t[1], t[0] * (t[0] + 1) / t[1] ** 2],
+    ),
+]
+
+
+@pytest.mark.parametrize(("population", "bounds", "thetas", "moments"), ROUND, ids=["beta", "gamma"])
+def test_the_score_is_resolved_where_only_it_is_singular(population, bounds, thetas, moments):
+    for theta in thetas:
+        law = record_law(population, cf.Mean("x", bounds), [theta])
+        slopes = np.asarray(jax.jacfwd(law.weights)(jnp.asarray(theta)))
+        expected = jax.jacfwd(lambda t: jnp.stack(moments(t)))(jnp.asarray(theta))
+        assert np.max(np.abs(slopes.sum(axis=0))) < 1e-11
+        np.testing.assert_allclose(np.stack([law.s[0], law.s[0] ** 2]) @ slopes, expected, rtol=1e-10)

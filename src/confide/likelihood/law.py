@@ -14,7 +14,8 @@ import numpy as np
 from confide._compile import IN_A_HURRY
 from confide.likelihood.frames import CHANGES
 from confide.likelihood.moving import moving_law
-from confide.likelihood.record import Floats, RecordLaw, record_law, room_for, weights_at
+from confide.likelihood.record import Floats, RecordLaw, room_for, weights_at
+from confide.likelihood.record_panels import record_law
 from confide.population import Population
 from confide.statistic import Statistic
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from confide.likelihood.law import MovingLaw, law_for, moments
 from confide.likelihood.normal import convolved
 from confide.likelihood.record import RecordLaw
-from confide.likelihood.spectral_information import panel_edges, panel_nodes
+from confide.likelihood.y_rules import panel_edges, panel_nodes
 from confide.mechanism.lattice import LatticeNoise
 from confide.mechanism.noise import GaussianNoise, Noise
 from confide.mechanism.noiseless import NoiselessLaw
@@ -39,6 +39,8 @@ def normal_information(model: Model, thetas: Floats) -> jax.Array:
         noise = 0.0 if isinstance(channel.law, NoiselessLaw) else channel.law.noise.scale**2  # type: ignore[attr-defined]
         return _gaussian(variance / n + noise * jnp.eye(variance.shape[-1]), d_mean, d_variance / n)
     spread = np.sqrt(np.asarray(variance)[:, 0, 0] / n)
+    # where s is a constant, so are both moments near θ: of whatever information about them nothing is carried over
+    spread = np.where(spread > 0, spread, float(jnp.sqrt(channel.law.noise.variance)))  # type: ignore[attr-defined]
     inner = _location_spread(channel.law.noise, np.asarray(mean)[:, 0], spread)  # type: ignore[attr-defined]
     outer = jnp.stack([d_mean[:, 0], d_variance[:, 0, 0] / n], axis=1)  # (M, 2, d)
     return jnp.einsum("mai,mab,mbj->mij", outer, inner, outer)

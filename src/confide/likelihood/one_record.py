@@ -14,7 +14,8 @@ from confide.likelihood.frames import CHANGES
 from confide.likelihood.frames import frame as frame_of
 from confide.likelihood.moving import points
 from confide.likelihood.once import once
-from confide.likelihood.record import Floats, RecordLaw, record_law
+from confide.likelihood.record import Floats, RecordLaw
+from confide.likelihood.record_panels import record_law
 from confide.likelihood.records_density import log_densities, with_scores
 from confide.likelihood.response import Cells, level_law
 from confide.likelihood.still import Still, is_laplace, still_on, still_panels

@@ -130,4 +130,5 @@ def s_at(statistic: Statistic, x: Floats) -> Floats:
     """s itself at known points, jumps included, one row per component."""
     at = np.clip(x, *statistic.bounds)
     parts = zip(statistic.transforms, statistic.ranges, strict=True)
-    return np.stack([np.clip(np.asarray(transform(at), dtype=float), *ends) for transform, ends in parts])
+    rows = [np.clip(np.asarray(transform(at), dtype=float), *ends) for transform, ends in parts]
+    return np.stack([np.broadcast_to(row, at.shape) for row in rows])

@@ -8,16 +8,12 @@ keeps its nodes where they are and puts θ into the weights: at an interior node
 times the density, so that ∂w_j/∂θ = w_j · score(x_j); an atom's weight is a value of the distribution function, and
 its derivative is that function's. Nodes that do not move are what makes the likelihood of many θ one matrix product.
 
-The panels are split at the kinks of s and of the density and then halved until every panel integrates p, p·s and p·s²
-to rounding, for every θ asked for. A singularity (abs(x)**0.1 at 0, a gamma density at 0) grades the panels by
-itself.
+Which nodes serve which θ is the business of `record_panels`.
 """
 
 from __future__ import annotations
 
 import functools
-import math
-from typing import Any
 
 import equinox as eqx
 import jax
@@ -26,25 +22,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide._compile import IN_A_HURRY
-from confide.errors import AccuracyError
-from confide.likelihood.blocks import filled
-from confide.likelihood.tilts import Tilts, tilts_of
 from confide.population import Population, density, tails
-from confide.statistic import Statistic
-from confide.statistic.transform import Function
 
 Floats = NDArray[np.float64]
 
 ORDER = 16
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(ORDER)
-_TOLERANCE = 1e-14
-_LARGEST_DEFECT = 1e-11
-_DEPTH = 220
-_MOST_NODES = 60_000
-#: mass that no transform notices
-_NEGLIGIBLE = 1e-18
-_PHASE = 14.0  # radians of e^{ius} across a panel
-_MOST_POINTS = 20_000
 #: the fewest nodes that are made room for
 _ROOM = 128
 
@@ -77,236 +60,12 @@ class RecordLaw(eqx.Module):
         return jnp.asarray(self.s), self.weights(theta)
 
 
-def record_law(
-    population: Population,
-    statistic: Statistic,
-    thetas: Any,
-    tilt: float = 0.0,
-    frequency: float = 0.0,
-    steepest: float = math.inf,
-) -> RecordLaw:
-    """A rule that is accurate at all the given θ (shape (M, d), concrete).
-
-    With a `tilt` it is as accurate for the law tilted by e^{±κs}, κ = tilt / sd(s) but not above `steepest`, which is
-    what the tail of a mean of few records looks at; with a `frequency` for e^{ius} up to u.
-    """
-    thetas = np.asarray(thetas, dtype=np.float64).reshape(-1, population.dimension)
-    asked = (float(tilt), float(frequency), float(steepest))
-    return _cached(population, statistic.transforms, statistic.bounds, thetas.tobytes(), asked, statistic)
-
-
-@functools.lru_cache(maxsize=64)
-def _cached(
-    population: Population,
-    transforms: Any,
-    bounds: Any,
-    content: bytes,
-    asked: tuple[float, float, float],
-    statistic: Statistic,
-) -> RecordLaw:
-    del transforms, bounds  # they are what makes two statistics share a rule
-    thetas = np.frombuffer(content).reshape(-1, population.dimension)
-    with jax.enable_x64(True):
-        if population.discrete:
-            return _discrete(population, statistic, thetas)
-        return _refine(population, statistic, thetas, *asked)
-
-
-def _values(statistic: Statistic, x: Floats) -> Floats:
-    """s at NumPy points, one row per component; clamped as `Statistic.values` does."""
-    rows = [
-        np.clip(np.broadcast_to(np.asarray(t(np.clip(x, *statistic.bounds)), dtype=float), x.shape), *r)
-        for t, r in zip(statistic.transforms, statistic.ranges, strict=True)
-    ]
-    return np.stack(rows)
-
-
-def _finish(
-    population: Population, statistic: Statistic, x: Floats, base: Floats, low: float, high: float
-) -> RecordLaw:
-    s = _values(statistic, np.concatenate([x, [low, high]]))
-    return RecordLaw(population, x, base, s, low, high)
-
-
 def room_for(nodes: int) -> int:
     """How many nodes to make room for: few numbers, so that a program serves many laws."""
     return max(_ROOM, 1 << (nodes - 1).bit_length())
-
-
-def _discrete(population: Population, statistic: Statistic, thetas: Floats) -> RecordLaw:
-    """Integers: the support itself, cut where no θ has mass."""
-    low, high = statistic.bounds
-    ends = [np.asarray(end) for end in population.support(thetas)]
-    first = max(math.floor(low) + 1, math.ceil(float(ends[0].min())))
-    last = min(math.ceil(high) - 1, float(ends[1].max()))
-    if last - first > _MOST_POINTS:  # far tails carry no mass: beyond these quantiles lies less than 1e-18
-        first = max(first, int(np.min(population.quantile(1e-18, thetas))) - 1)
-        last = min(last, float(np.max(population.quantile(1 - 1e-16, thetas))) * 1.5 + 40)
-    x = np.arange(first, last + 1, dtype=np.float64)
-    if x.size > _MOST_POINTS:
-        raise AccuracyError(
-            f"{population.name} has more than {_MOST_POINTS} points inside the bounds {statistic.bounds}; narrow them"
-        )
-    lower, upper = max(low, first - 1.0), min(high, last + 1.0)
-    return _finish(population, statistic, x, np.ones_like(x), lower, upper)
-
-
-def _edges(population: Population, statistic: Statistic, thetas: Floats) -> tuple[Floats, float, float]:
-    """Where panels must begin and end, and where the atoms begin.
-
-    Where the support ends inside the bounds, the density may be singular there: a cell too small for s to notice is
-    given to the atom, whose weight is exact.
-    """
-    low, high = statistic.bounds
-    support = population.facts.fixed_ends or tuple(np.asarray(end) for end in population.support(thetas))
-    first, last = float(np.min(support[0])), float(np.max(support[1]))
-    start, stop = max(low, first), min(high, last)
-    cell = 2.0**-44 * (high - low)
-    # not where records are clipped: s may jump on a bound, and the atom is s at the bound itself
-    if first >= low:
-        start += cell * (1e-45 if start == 0 else 1.0)
-    if last <= high:
-        stop -= cell * (1e-45 if stop == 0 else 1.0)
-    stop = max(start, stop)  # a support that ends on a bound leaves nothing between the atoms
-    kinks = {
-        edge
-        for transform in statistic.transforms
-        if not isinstance(transform, Function)
-        for piece in transform.pieces(*statistic.bounds)
-        for edge in (piece.low, piece.high)
-    }
-    inner = [edge for edge in sorted(kinks) if start < edge < stop]
-    return np.asarray([start, *inner, stop]), start, stop
-
-
-@functools.partial(jax.jit, static_argnums=0, compiler_options=IN_A_HURRY)
-def _densities(population: Population, x: jax.Array, thetas: jax.Array) -> jax.Array:
-    return jax.vmap(lambda theta: jnp.exp(jax.vmap(lambda p: density.log_prob(population, p, theta))(x)))(thetas)
-
-
-def _density_at(population: Population, x: Floats, thetas: Floats) -> Floats:
-    """p(x | θ), shape (θ, points); padded so that few shapes are compiled."""
-    size = 1 << max(9, (x.size - 1).bit_length())
-    padded = np.concatenate([x, np.full(size - x.size, x[-1])])
-    return np.asarray(_densities(population, padded, filled(thetas, 16)))[: len(thetas), : x.size]
-
-
-def _refine(
-    population: Population, statistic: Statistic, thetas: Floats, tilt: float, frequency: float, steepest: float
-) -> RecordLaw:
-    """Panels for a few θ, then for those at which the total mass is still not one; then for the tilted laws."""
-    edges, low, high = _edges(population, statistic, thetas)
-    chosen = np.unique(np.linspace(0, len(thetas) - 1, 9).astype(int))
-    tilts = Tilts(np.zeros((0, len(thetas))), np.zeros((0, len(thetas))))
-    for _ in range(14):
-        a, b = _halve(population, statistic, edges, thetas[chosen], tilts.only(chosen))
-        if frequency > 0:
-            heavy = _panel_mass(population, statistic, a, b, thetas, tilts) > _NEGLIGIBLE
-            a, b = _cut_by_phase(statistic, a, b, frequency, heavy)
-        if a.size * ORDER > _MOST_NODES:
-            break
-        x, base = _panel_nodes(a, b)
-        # nodes of weight zero, up to a number of them for which programs are compiled
-        spare = (0, room_for(x.size + 2) - x.size - 2)
-        filled_up = np.pad(x.ravel(), spare, mode="edge"), np.pad(base.ravel(), spare)
-        law = _finish(population, statistic, *filled_up, low, high)
-        weights = np.asarray(weights_at(law, filled(thetas)))[: len(thetas)]
-        defect = np.abs(weights.sum(axis=-1) - 1.0)
-        worst = np.argsort(defect)[::-1][:8]
-        worst = worst[defect[worst] >= _LARGEST_DEFECT]
-        if worst.size == 0 and (tilt == 0 or len(tilts.kappa) > 0):
-            return law
-        if worst.size == 0:
-            tilts = tilts_of(law.s[0], weights, tilt, steepest)
-        chosen = np.unique(np.concatenate([chosen, worst]))
-    raise AccuracyError(
-        f"the law of a record of {population.name} on {statistic.bounds} cannot be integrated to {_LARGEST_DEFECT:g}; "
-        "declare where its density is not smooth (breaks), or narrow the range of theta"
-    )
 
 
 @functools.partial(jax.jit, compiler_options=IN_A_HURRY)
 def weights_at(law: RecordLaw, thetas: jax.Array) -> jax.Array:
     """w_j(θ) for many θ, shape (M, nodes)."""
     return jax.vmap(law.weights)(thetas)
-
-
-def _panel_mass(
-    population: Population, statistic: Statistic, a: Floats, b: Floats, thetas: Floats, tilts: Tilts
-) -> Floats:
-    """The largest mass of each panel over all θ, as it is and tilted."""
-    x, base = _panel_nodes(a, b)
-    p = _density_at(population, x.ravel(), thetas).reshape(len(thetas), *x.shape)
-    most = np.max(np.sum(p * base, axis=-1), axis=0)
-    if len(tilts.kappa) == 0:
-        return np.asarray(most)
-    s = _values(statistic, x.ravel())[0].reshape(x.shape)
-    with np.errstate(divide="ignore"):
-        log_p = np.log(p * base)
-    for kappa, total in zip(tilts.kappa, tilts.log_total, strict=True):
-        tilted = np.exp(log_p + kappa[:, None, None] * s - total[:, None, None]).sum(axis=-1)
-        most = np.maximum(most, tilted.max(axis=0))
-    return np.asarray(most)
-
-
-def _cut_by_phase(
-    statistic: Statistic, a: Floats, b: Floats, frequency: float, heavy: NDArray[np.bool_]
-) -> tuple[Floats, Floats]:
-    """Cut panels that hold mass until e^{ius} turns by no more than the nodes of a panel can follow."""
-    for _ in range(30):
-        turns = frequency * np.abs(_values(statistic, b) - _values(statistic, a))[0]
-        long = heavy & (turns > _PHASE)
-        if not long.any():
-            break
-        middle = 0.5 * (a + b)[long]
-        a, b = np.concatenate([a[~long], a[long], middle]), np.concatenate([b[~long], middle, b[long]])
-        heavy = np.concatenate([heavy[~long], heavy[long], heavy[long]])
-    order = np.argsort(a)
-    return a[order], b[order]
-
-
-def _panel_nodes(a: Floats, b: Floats) -> tuple[Floats, Floats]:
-    half = 0.5 * (b - a)[:, None]
-    return 0.5 * (a + b)[:, None] + half * NODES, half * WEIGHTS
-
-
-def _halve(
-    population: Population, statistic: Statistic, edges: Floats, thetas: Floats, tilts: Tilts
-) -> tuple[Floats, Floats]:
-    """Halve panels until their integrals stand still: of p, p·s and p·s², and of p tilted by e^{κs} (κ per θ)."""
-
-    def integrals(a: Floats, b: Floats) -> Floats:
-        x, base = _panel_nodes(a, b)
-        p = _density_at(population, x.ravel(), thetas).reshape(len(thetas), *x.shape)
-        s = _values(statistic, x.ravel()).reshape(-1, *x.shape)
-        powers = np.stack([np.ones_like(s), s / scale, (s / scale) ** 2])
-        plain = np.einsum("tpn,mkpn,pn->tmkp", p, powers, base).reshape(-1, len(a))
-        with np.errstate(divide="ignore"):
-            exponent = tilts.kappa[..., None, None] * s[0] + np.log(p) - tilts.log_total[..., None, None]
-        tilted = np.einsum("ktpn,pn->ktp", np.exp(exponent), base)
-        return np.concatenate([plain, tilted.reshape(-1, len(a))])
-
-    scale = np.asarray([max(abs(low), abs(high), 1e-300) for low, high in statistic.ranges])[:, None, None]
-    a, b = edges[:-1], edges[1:]
-    whole = integrals(a, b)
-    done_a, done_b = [], []
-    for _ in range(_DEPTH):
-        middle = 0.5 * (a + b)
-        left, right = integrals(a, middle), integrals(middle, b)
-        error = np.max(np.abs(whole - left - right), axis=0)
-        still = (error <= _TOLERANCE) | (middle <= a) | (middle >= b)
-        done_a.append(a[still])
-        done_b.append(b[still])
-        if np.all(still):
-            break
-        go = ~still
-        if 2 * np.count_nonzero(go) * ORDER > _MOST_NODES:
-            raise AccuracyError(
-                f"the law of a record of {population.name} on {statistic.bounds} needs more than {_MOST_NODES:,} nodes "
-                "far out in its tail; narrow the bounds or the range of theta"
-            )
-        a, b = np.concatenate([a[go], middle[go]]), np.concatenate([middle[go], b[go]])
-        whole = np.concatenate([left[..., go], right[..., go]], axis=-1)
-    starts, stops = np.concatenate(done_a), np.concatenate(done_b)
-    order = np.argsort(starts)
-    return starts[order], stops[order]

@@ -23,7 +23,8 @@ from confide.likelihood.fine import Fine, Found
 from confide.likelihood.fine_contours import Record
 from confide.likelihood.frames import CHANGES, frame
 from confide.likelihood.law import MovingLaw, nodes_at, slopes_at
-from confide.likelihood.record import ORDER, RecordLaw, record_law
+from confide.likelihood.record import ORDER, RecordLaw
+from confide.likelihood.record_panels import record_law
 from confide.likelihood.sums import in_sums
 
 if TYPE_CHECKING:

@@ -1,15 +1,15 @@
 """Fisher information by the spectral route: F = ∫ score scoreᵀ p dy, the score by differentiating the inversion.
 
-A panel rule in y around the mean, wide enough for the noise's tails. On a lattice the density of y repeats its kinks
-from point to point: y = u + f is split into the lattice point u and the fraction f, Gauss–Legendre in f, and a sum
-over u. That sum is a trapezoidal rule for something smooth on the scale of the spread, so for many records a few
-hundred points of u suffice.
+Panels in y are halved until what is integrated, p and p times the square of each score, is the polynomial through its
+nodes (`y_rules`); on a lattice the integral is a sum.
 """
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
 import jax
@@ -19,74 +19,160 @@ from numpy.typing import NDArray
 from confide.errors import AccuracyError
 from confide.likelihood import inversion as inv
 from confide.likelihood import slow
-from confide.likelihood.atoms import atom_values, ways
+from confide.likelihood.atoms import atom_values, nearest_atom, ways
 from confide.likelihood.blocks import blocks, filled
 from confide.likelihood.channel_noise import lattice_period, noise_step
-from confide.likelihood.law import moments_at
-from confide.likelihood.spectral_plan import Group, plan
+from confide.likelihood.law import law_for, moments_at, nodes_at
+from confide.likelihood.spectral_plan import Group, plan, tilt_of
 
 if TYPE_CHECKING:
     from confide.model import Model
 
 Floats = NDArray[np.float64]
 
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
-_FRACTIONS, _FRACTION_WEIGHTS = np.polynomial.legendre.leggauss(10)
-_BODY = np.asarray([0.0, 0.7, 1.4, 2.2, 3.1, 4.2, 5.5, 7.0, 9.0, 11.5])  # panel edges in spreads of the mean
-_TAIL = np.asarray([0.5, 1.0, 2.0, 4.0, 7.0, 11.0, 16.0, 22.0, 30.0, 40.0])  # and in scales of Laplace noise
 _SPOILT, _NEGLIGIBLE = 1e-9, -46.0
+#: how far the noise goes beyond the records, in its scales
+_NOISE = 10.0
+#: with fewer records outside of atoms the density of y has lumps as narrow as the noise
+_FEW = 40.0
+#: how well each panel in y is resolved, relative to the whole, in how many rounds, and how many there may be
+_RESOLVED, _ROUNDS, _MOST_PANELS = 1e-7, 20, 3000
+#: what may be left of that in all
+_UNRESOLVED = 1e-5
+#: information below this share of what n records could tell is rounding
+_ROUNDING = 1e-10
 _CUT = 1e-9
-#: the share of the mass and of the information that far tails may hold whose p has not reached its accuracy
+#: the share of the mass and of the information that may be lost, or held by tails whose p has not reached its accuracy
 _LARGEST_DOUBT = 1e-6
+#: θ whose nodes are made together, as `blocks` has them
+_ROWS = 16
 #: kinks of the density of y at which panels are cut
 _MOST_KINKS = 300
-_SHOULDER = np.asarray([0.25, 0.5, 1.0, 2.0, 3.0])
 
 
 def spectral_information(model: Model, thetas: Floats) -> jax.Array:
     """F(θ) for each θ of (M, d): shape (M, d, d)."""
-    result = np.empty((len(thetas), thetas.shape[1], thetas.shape[1]))
-    for group in plan(model, thetas):
-        found, sure = _integrate(model, group, group.thetas, *_y_rule(group, group.thetas), _scores)
+    result = np.zeros((len(thetas), thetas.shape[1], thetas.shape[1]))
+    told = np.flatnonzero(_varies(model, thetas))
+    for group in plan(model, thetas[told]) if told.size else ():
+        found, sure = _integrate(model, group, group.thetas, _scores)
         if not np.all(sure):
-            rule = _y_rule(group, group.thetas[~sure], atoms=True)
-            found[~sure], sure[~sure] = _integrate(model, group, group.thetas[~sure], *rule, _slow_scores)
+            found[~sure], sure[~sure] = _integrate(model, group, group.thetas[~sure], _slow_scores)
         if not np.all(sure):
             raise AccuracyError(
                 f"the transform of {model.channel.statistic} with n = {model.channel.n} decays too slowly to be "
                 "inverted; use method='replicates', or 'normal' for an approximation"
             )
-        result[group.index] = found
+        result[told[group.index]] = found
     return jax.device_put(result)
+
+
+def _varies(model: Model, thetas: Floats) -> NDArray[np.bool_]:
+    """At which θ a record's s takes more than one value. Of an event that cannot happen nothing is learnt."""
+    law = law_for(model.population, model.channel.statistic, thetas, *tilt_of(model))
+    found = []
+    for first in range(0, len(thetas), _ROWS):
+        rows = np.arange(first, first + _ROWS).clip(max=len(thetas) - 1)
+        nodes = nodes_at(law, thetas[rows])
+        s, seen = np.broadcast_arrays(np.asarray(nodes.s), np.asarray(nodes.weights) > 0)
+        found.append(np.where(seen, s, -np.inf).max(axis=1) > np.where(seen, s, np.inf).min(axis=1))
+    return np.concatenate(found)[: len(thetas)]
 
 
 Scores = Callable[[Group, Floats, Floats], tuple[Floats, Floats, Floats]]
 
 
-def _integrate(
-    model: Model, group: Group, thetas: Floats, y: Floats, weight: Floats, scores: Scores
-) -> tuple[Floats, NDArray[np.bool_]]:
+@dataclass(frozen=True, eq=False)
+class Told:
+    """What values y tell at one θ: weights, log p and its error (…,), and scores (…, d), on panels (P, 16) of y."""
+
+    y: Floats
+    weight: Floats
+    log_prob: Floats
+    error: Floats
+    score: Floats
+
+    @functools.cached_property
+    def mass(self) -> Floats:
+        """The share of each value in the whole."""
+        with np.errstate(over="ignore", invalid="ignore"):  # a density that is no density is not sure
+            return np.asarray(self.weight * np.exp(self.log_prob))
+
+    @functools.cached_property
+    def squares(self) -> Floats:
+        """The share of each value in the whole, and in the information about each parameter: (1 + d, …)."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            told = self.mass[..., None] * self.score**2
+        return np.concatenate([self.mass[None], np.moveaxis(told, -1, 0)])
+
+    def sure(self, accuracy: float) -> bool:
+        """Whether p is known so well wherever there is mass; that none was lost elsewhere is seen in the total."""
+        with np.errstate(invalid="ignore"):
+            doubtful = (self.mass > 0) & ~(self.error * self.mass / self.mass.max() < accuracy)
+            total, told = self.mass.sum(), self.squares[1:].sum(axis=0)
+            doubt = self.mass[doubtful].sum() / total + told[doubtful].sum() / (told.sum() or 1.0)
+            return bool(np.isfinite(total) and doubt < _LARGEST_DOUBT)
+
+    def rough(self, least: Floats) -> Floats:
+        """How far off each panel is about, relative to the whole, or to the `least` that matters (1 + d,)."""
+        width = np.where(self.weight > 0, self.weight, 1.0)
+        whole = np.maximum(self.squares.sum(axis=(1, 2)), least)
+        return np.asarray((roughness(self.squares / width, self.weight) / whole[:, None]).max(axis=0))
+
+    def replaced(self, gone: NDArray[np.bool_], others: Told) -> Told:
+        """With other panels in place of some."""
+        pairs = ((getattr(self, f.name), getattr(others, f.name)) for f in fields(self))
+        return Told(*(np.concatenate([own[~gone], other]) for own, other in pairs))
+
+
+def _integrate(model: Model, group: Group, thetas: Floats, scores: Scores) -> tuple[Floats, NDArray[np.bool_]]:
     """F at each θ, and where the inversion has reached its accuracy."""
-    log_prob, cut, score = scores(group, thetas, y)
-    with np.errstate(over="ignore", invalid="ignore"):  # a density that is no density is not sure
-        mass = weight * np.exp(log_prob)
-        # what is cut off matters only where there is mass; that none was lost elsewhere is seen in the total
-        share = mass / mass.max(axis=1, keepdims=True)
-        doubtful = (mass > 0) & ~(cut * share < (_CUT if scores is _scores else slow.SETTLED))
-        told = mass * np.sum(score**2, axis=-1)
-        sure = _doubt(mass, doubtful) + _doubt(told, doubtful) < _LARGEST_DOUBT
-        total = mass.sum(axis=1)
-    if np.any(np.abs(total - 1.0) > 1e-6, where=sure):
+    accuracy = _CUT if scores is _scores else slow.SETTLED
+    found, sure = np.empty((len(thetas), thetas.shape[1], thetas.shape[1])), np.zeros(len(thetas), dtype=bool)
+    for row, told in enumerate(_told(group, thetas, scores, *_y_rule(group, thetas, atoms=scores is _slow_scores))):
+        settled = told.sure(accuracy)
+        if settled and told.weight.shape[1] == ORDER:
+            told = _settled(model, group, thetas[row], told, scores)  # noqa: PLW2901
+            settled = told.sure(accuracy)
+        found[row], sure[row] = np.einsum("py,pyi,pyj->ij", told.mass, told.score, told.score), settled
+        if settled and abs(told.mass.sum() - 1.0) > _LARGEST_DOUBT:
+            raise AccuracyError(
+                f"the density of y integrates to {told.mass.sum():.9g} for {model.channel.statistic} with "
+                f"n = {model.channel.n}; use method='replicates', or 'normal' for an approximation"
+            )
+    return found, sure
+
+
+def _told(group: Group, thetas: Floats, scores: Scores, y: Floats, weight: Floats) -> list[Told]:
+    """What values y (θ, panels, nodes) tell at each θ."""
+    log_prob, error, score = scores(group, thetas, y.reshape(len(thetas), -1))
+    shapes = (part.reshape(y.shape) for part in (log_prob, error))
+    return [Told(*parts) for parts in zip(y, weight, *shapes, score.reshape(*y.shape, -1), strict=True)]
+
+
+def _settled(model: Model, group: Group, theta: Floats, told: Told, scores: Scores) -> Told:
+    """Panels halved until each is resolved; information of rounding errors is not information."""
+    least = np.zeros(1 + theta.size)
+    for _ in range(_ROUNDS):
+        rough = told.rough(least) > _RESOLVED
+        if np.any(rough) and not np.any(least):  # what is asked for seldom
+            slopes = np.asarray(group.slopes(np.repeat(theta[None], _ROWS, axis=0)).weights)[0]
+            least = np.append(1.0, _ROUNDING * group.inversion.n * np.abs(slopes).sum(axis=1) ** 2)
+            rough = told.rough(least) > _RESOLVED
+        if not np.any(rough) or np.count_nonzero(rough) + len(rough) > _MOST_PANELS:
+            break
+        half = 0.5 * told.weight[rough].sum(axis=1)
+        middle = told.y[rough].mean(axis=1)
+        edges = np.stack([middle - half, middle, middle + half], axis=1)
+        y, weight = (part.reshape(1, -1, ORDER) for part in panel_nodes(edges))
+        told = told.replaced(rough, _told(group, theta[None], scores, y, weight)[0])
+    left = told.rough(least)
+    if np.sum(left, where=left > _RESOLVED) > _UNRESOLVED:
         raise AccuracyError(
-            f"the density of y integrates to {total} for {model.channel.statistic} with n = {model.channel.n}; "
-            "use method='replicates', or 'normal' for an approximation"
+            f"the information of {model.channel.statistic} with n = {model.channel.n} does not settle: the noise is "
+            "too narrow beside what the records leave open; use method='replicates', or 'normal' for an approximation"
         )
-    return np.einsum("ty,tyi,tyj->tij", mass, score, score), sure
-
-
-def _doubt(parts: Floats, doubtful: NDArray[np.bool_]) -> Floats:
-    """The share of a sum that comes from doubtful values of y."""
-    return np.asarray(np.sum(np.where(doubtful, parts, 0.0), axis=1) / np.sum(parts, axis=1))
+    return told
 
 
 def _slow_scores(group: Group, thetas: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:
@@ -104,7 +190,7 @@ def _scores(group: Group, thetas: Floats, y: Floats) -> tuple[Floats, Floats, Fl
     if not inversion.transform.invertible:
         return _slow_scores(group, thetas, y)
     on_lattice = noise_step(inversion.transform) > 0 or lattice_period(inversion.transform) > 0
-    for run in (1,) if on_lattice else (_NODES.size, 1):
+    for run in (1,) if on_lattice else (ORDER, 1):
         log_prob, cut, score, rounding = _in_runs(group, inversion, thetas, y, run)
         sure = np.max(np.where(rounding < _SPOILT, log_prob, -np.inf), axis=1, keepdims=True)
         if not np.any((rounding >= _SPOILT) & (log_prob > sure + _NEGLIGIBLE)):
@@ -132,19 +218,41 @@ def _moments(group: Group, thetas: Floats) -> tuple[Floats, Floats]:
     return mean[:, 0], np.sqrt(covariance[:, 0, 0] / group.inversion.n + group.inversion.transform.variance)
 
 
-def _y_rule(group: Group, thetas: Floats, *, atoms: bool = False) -> tuple[Floats, Floats]:
-    """Nodes and weights in y for each θ, with panels that end where all records may sit in atoms if that is asked."""
+def _y_rule(group: Group, thetas: Floats, *, atoms: bool) -> tuple[Floats, Floats]:
+    """Nodes and weights in y (θ, panels, 16), with panels that end where all records may sit in atoms if asked for.
+
+    On a lattice all points are one panel.
+    """
     mean, spread = _moments(group, thetas)
     transform, reference = group.inversion.transform, group.inversion.reference
     scale = 0.0 if np.isinf(transform.pole) else 1.0 / float(transform.pole)
     step, period = noise_step(transform), lattice_period(transform)
     if step > 0:
         start = step * np.round(reference / step)
-        return _lattice_rule(mean, spread, scale, step, start, None)
-    if period > 0:
-        return _lattice_rule(mean, spread, scale, period, reference, transform.scale)  # type: ignore[attr-defined]
-    edges = panel_edges(mean, spread, scale)
-    return panel_nodes(np.sort(np.concatenate([edges, _kinks(group, edges)], axis=1), axis=1) if atoms else edges)
+        rule = lattice_rule(mean, spread, scale, step, start, None)
+    elif period > 0:
+        rule = lattice_rule(mean, spread, scale, period, reference, transform.scale)  # type: ignore[attr-defined]
+    else:
+        edges = _followed(group, thetas, panel_edges(mean, spread, scale))
+        rule = panel_nodes(np.sort(np.concatenate([edges, _kinks(group, edges)], axis=1), axis=1) if atoms else edges)
+        return tuple(part.reshape(len(thetas), -1, ORDER) for part in rule)  # type: ignore[return-value]
+    return rule[0][:, None], rule[1][:, None]
+
+
+def _followed(group: Group, thetas: Floats, edges: Floats) -> Floats:
+    """Rows of edges that go as far as the mean of the records does, narrow where that comes in lumps."""
+    n, noise = group.inversion.n, float(group.model.channel.law.noise.scale)  # type: ignore[attr-defined]
+    rows = np.arange(-(-len(thetas) // _ROWS) * _ROWS).clip(max=len(thetas) - 1)
+    parts = [group.nodes(thetas[rows[at : at + _ROWS]]) for at in range(0, rows.size, _ROWS)]
+    weights = np.concatenate([np.asarray(part.weights) for part in parts])[: len(thetas)]
+    s = np.asarray(parts[0].s)
+    s = s if s.ndim == 1 else np.concatenate([np.asarray(part.s) for part in parts])[: len(thetas)]
+    low, high = reach(s, weights, n).T
+    mean = np.sum(weights * s, axis=1)
+    edges = stretched(edges, mean - low - _NOISE * noise, mean + high + _NOISE * noise)
+    atoms = atom_values(group.model.population, group.model.channel.statistic)  # type: ignore[arg-type]
+    outside = np.sum(np.where(nearest_atom(s, atoms) < 0, weights, 0.0), axis=1)
+    return narrowed(edges, noise) if n * outside.min() < _FEW else edges
 
 
 def _kinks(group: Group, edges: Floats) -> Floats:
@@ -157,51 +265,3 @@ def _kinks(group: Group, edges: Floats) -> Floats:
         return edges[:, :0]
     kinks = np.unique(ways(n, values.size).counts @ values / n)
     return np.clip(kinks[None, :], edges[:, :1], edges[:, -1:])
-
-
-def panel_edges(mean: Floats, spread: Floats, scale: float) -> Floats:
-    """Edges of panels in y for each θ: dense within the statistic's own spread, then through the noise's tails."""
-    half = spread[:, None] * _BODY
-    if scale > 0:
-        tails = np.concatenate(
-            [half[:, -1:] + scale * _TAIL, np.broadcast_to(scale * _SHOULDER, (len(mean), _SHOULDER.size))], axis=1
-        )
-        half = np.sort(np.concatenate([half, tails], axis=1), axis=1)
-    return np.concatenate([mean[:, None] - half[:, :0:-1], mean[:, None] + half], axis=1)
-
-
-def panel_nodes(edges: Floats) -> tuple[Floats, Floats]:
-    """Gauss–Legendre nodes and weights of each row of panels, flattened."""
-    return _panels(edges, _NODES, _WEIGHTS)
-
-
-def _panels(edges: Floats, nodes: Floats, weights: Floats) -> tuple[Floats, Floats]:
-    width = np.diff(edges, axis=1)[..., None]
-    y = edges[:, :-1, None] + 0.5 * width * (nodes + 1.0)
-    return y.reshape(len(edges), -1), (0.5 * width * weights).reshape(len(edges), -1)
-
-
-def _lattice_rule(
-    mean: Floats, spread: Floats, scale: float, step: float, reference: float, fractions: float | None
-) -> tuple[Floats, Floats]:
-    """Lattice points (and fractions between them) that carry the mass of y; a stride where there are many."""
-    smooth = spread.min() / step
-    stride = max(1, int(smooth / 8.0))
-    reach = int(np.ceil((12.0 * spread.max() + 45.0 * scale) / step / stride)) + 2
-    reach = 1 << (reach - 1).bit_length()  # few shapes, so that little is compiled
-    centre = np.round((mean - reference) / step)
-    points = reference + step * (centre[:, None] + stride * np.arange(-reach, reach + 1))
-    if fractions is None:
-        return points, np.full(points.shape, float(stride))
-    offsets, weight = _between_points(fractions / step)
-    y = points[..., None] + step * offsets
-    weight = np.broadcast_to(step * stride * weight, y.shape)
-    return y.reshape(len(mean), -1), weight.reshape(len(mean), -1)
-
-
-def _between_points(scale: float) -> tuple[Floats, Floats]:
-    """A rule on (0, 1), between two lattice points: finer near the points if the noise's scale is small."""
-    half = np.unique(np.minimum(scale * np.asarray([0.0, 1.0, 2.5, 5.0, 10.0, 20.0, 40.0]), 0.5))
-    half = np.append(half[half < 0.499], 0.5) if scale < 0.4 else np.asarray([0.0, 1.0])
-    edges = half if scale >= 0.4 else np.concatenate([half, 1.0 - half[-2::-1]])
-    return tuple(part[0] for part in _panels(edges[None, :], _FRACTIONS, _FRACTION_WEIGHTS))
