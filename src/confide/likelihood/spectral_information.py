@@ -23,7 +23,9 @@ from confide.likelihood.atoms import atom_values, nearest_atom, ways
 from confide.likelihood.blocks import blocks, filled
 from confide.likelihood.channel_noise import lattice_period, noise_step
 from confide.likelihood.law import law_for, moments_at, nodes_at
+from confide.likelihood.record import ORDER
 from confide.likelihood.spectral_plan import Group, plan, tilt_of
+from confide.likelihood.y_rules import lattice_rule, narrowed, panel_edges, panel_nodes, reach, roughness, stretched
 
 if TYPE_CHECKING:
     from confide.model import Model
