@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from confide.likelihood.route import Route
 from confide.mechanism.exponential import ExponentialLaw
-from confide.mechanism.lattice import LatticeNoise
+from confide.mechanism.lattice import DiscreteLaplace, LatticeNoise
+from confide.mechanism.noise import LaplaceNoise
 from confide.model import Model
 
 Floats = NDArray[np.float64]
@@ -57,6 +58,22 @@ def smooth_in_value(model: Model) -> bool:
         and not isinstance(law, ExponentialLaw)
         and not isinstance(getattr(law, "noise", None), LatticeNoise)
     )
+
+
+def within_range(model: Model, values: Floats) -> Floats:
+    """Values with the same posteriors, none further out than the statistic itself can be.
+
+    Beyond the range of the statistic Laplace noise has an exponential tail: p(y | θ) there is p at the end of the range
+    times a number that does not depend on θ. So nothing is to be learnt from how far beyond y lies, and the kink that
+    p has there, of records all clipped to one bound, comes to lie at an end of the line of values.
+    """
+    noise = getattr(model.channel.law, "noise", None)
+    if not isinstance(noise, LaplaceNoise | DiscreteLaplace):
+        return values
+    low, high = np.asarray(model.channel.statistic.ranges).T
+    if isinstance(noise, DiscreteLaplace):
+        low, high = noise.step * np.floor(low / noise.step), noise.step * np.ceil(high / noise.step)
+    return np.clip(values, *((low[0], high[0]) if low.size == 1 else (low, high)))
 
 
 def summaries_across(values: Floats, solve: Callable[[Floats], Floats], tolerance: Floats) -> Floats | None:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from confide._precision import float64
 from confide.errors import InvalidArgument
 from confide.inference import careful, line
-from confide.inference.across import across_values, smooth_in_value, summaries_across
+from confide.inference.across import across_values, smooth_in_value, summaries_across, within_range
 from confide.inference.grid import constrained, distinct
 from confide.inference.summaries import NEGLIGIBLE, Summaries, finer, quantiles
 from confide.likelihood import choose_route
@@ -66,7 +66,8 @@ def many_posteriors(
     population = models[0].population
     checked = Prior.of(population, prior)
     routes = tuple(choose_route(model, route) for model in models)
-    arrays = tuple(model.channel.check_value(value) for model, value in zip(models, values, strict=True))
+    checked_values = (model.channel.check_value(value) for model, value in zip(models, values, strict=True))
+    arrays = tuple(within_range(model, value) for model, value in zip(models, checked_values, strict=True))
     if len({array.shape[0] for array in arrays}) != 1:
         raise InvalidArgument("values", [a.shape for a in arrays], "differ in number", "give one row per study")
     if checked.free_dimension > 1:
