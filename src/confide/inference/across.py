@@ -20,8 +20,8 @@ from confide.model import Model
 
 Floats = NDArray[np.float64]
 
-#: Chebyshev points in y, values at which they are checked, and how well they must agree
-_NODES, _CHECKS, _AGREE = (48, 112, 240), 16, 1e-7
+#: Chebyshev points in y, each set among the next; values at which they are checked; and how well they must agree
+_NODES, _CHECKS, _AGREE = (49, 97, 193), 15, 1e-7
 #: the share of θ at which they must; at the others all values are computed
 _MOST_AGREE = 0.8
 #: values that are interpolated together
@@ -33,21 +33,22 @@ def across_values(route: Route, model: Model, thetas: Floats, values: Floats) ->
     if model.channel.value_shape != ():
         return np.asarray(route.log_likelihood(model, thetas, values))
     each, where = np.unique(values, return_inverse=True)
+
+    def computed(y: Floats) -> Floats:
+        return np.asarray(route.log_likelihood(model, thetas, y)).T
+
     if smooth_in_value(model):
-        checks = _some(each)
-        for nodes in _points(each):
-            found = np.asarray(route.log_likelihood(model, thetas, np.concatenate([nodes, checks])))
-            table, truth = found[:, : nodes.size], found[:, nodes.size :]
-            guess = table @ _barycentric(nodes, checks)
+        for nodes, table, checks, truth in _finer_and_finer(each, computed):
+            guess = _barycentric(nodes, checks).T @ table
             # where a θ explains a value far worse than another does, it must agree as much less
-            share = np.exp(truth - truth.max(axis=0))
-            agree = np.all(np.where(share > 0, np.abs(guess - truth), 0.0) * share < _AGREE, axis=1)
+            share = np.exp(truth - truth.max(axis=1, keepdims=True))
+            agree = np.all(np.where(share > 0, np.abs(guess - truth), 0.0) * share < _AGREE, axis=0)
             if np.mean(agree) >= _MOST_AGREE:
-                result = table @ _barycentric(nodes, each)
+                result = _barycentric(nodes, each).T @ table
                 if not np.all(agree):
-                    result[~agree] = np.asarray(route.log_likelihood(model, thetas[~agree], each))
-                return np.asarray(result[:, where])
-    return np.asarray(route.log_likelihood(model, thetas, each))[:, where]
+                    result[:, ~agree] = np.asarray(route.log_likelihood(model, thetas[~agree], each)).T
+                return np.asarray(result[where].T)
+    return np.asarray(computed(each)[where].T)
 
 
 def smooth_in_value(model: Model) -> bool:
@@ -81,15 +82,30 @@ def summaries_across(values: Floats, solve: Callable[[Floats], Floats], toleranc
 
     The last feature is a posterior standard deviation, and each may be off by its tolerance times that.
     """
-    checks = _some(values)
-    for nodes in _points(values):
-        found = solve(np.concatenate([nodes, checks]))
-        table, truth = found[: nodes.size], found[nodes.size :]
+    for nodes, table, checks, truth in _finer_and_finer(values, solve):
         guess = _barycentric(nodes, checks).T @ table
         if np.all(np.abs(guess - truth) <= tolerance * truth[:, -1:]):
             parts = np.array_split(values, -(-values.size // _AT_ONCE))
             return np.concatenate([_barycentric(nodes, part).T @ table for part in parts])
     return None
+
+
+def _finer_and_finer(
+    values: Floats, computed: Callable[[Floats], Floats]
+) -> Iterator[tuple[Floats, Floats, Floats, Floats]]:
+    """More and more Chebyshev points with what is computed there, rows of a table; and some values with the same.
+
+    Each set of points holds the one before, so that nothing is computed twice.
+    """
+    checks, table = _some(values), np.empty((0, 0))
+    for nodes in _points(values):
+        if table.size == 0:
+            found = computed(np.concatenate([nodes, checks]))
+            table, truth = found[: nodes.size], found[nodes.size :]
+        else:
+            held, table = table, np.empty((nodes.size, truth.shape[1]))
+            table[::2], table[1::2] = held, computed(nodes[1::2])
+        yield nodes, table, checks, truth
 
 
 def _some(values: Floats) -> Floats:
