@@ -54,29 +54,47 @@ def sum_law(record: Lattice, n: int, most=2**22) -> Lattice:
 
 def log_density(record: Lattice, n: int, noise: Noise, y) -> np.ndarray:
     """log p(y) of the mean of n records plus noise."""
+    y = np.atleast_1d(np.asarray(y, dtype=float))
+    if noise.step is not None:
+        return np.log(_on_lattice(record, n, noise, y))
     total = sum_law(record, n)
     u = total.points / n
-    y = np.atleast_1d(np.asarray(y, dtype=float))
-    if noise.step is None:
-        return np.log(np.asarray([total.mass @ noise.density(value - u) for value in y]))
-    return np.log(_on_lattice(total, n, noise, y, finite=record.step == 1.0))
+    return np.log(np.asarray([total.mass @ noise.density(value - u) for value in y]))
 
 
-def _on_lattice(total: Lattice, n: int, noise: Noise, y, *, finite: bool):
+def _on_lattice(record: Lattice, n: int, noise: Noise, y):
     """u rounded to the lattice, ⌊u/step + ½⌋, then discrete noise."""
-    u, place = total.points / n, np.round(np.asarray(y) / noise.step)
-    if finite:
-        # whole sums: ties are decided in exact arithmetic by a nudge far below the distance to any other value
-        k = np.floor(u / noise.step + 0.5 + 1e-9)
-        return np.asarray([total.mass @ noise.mass(p - k) for p in place])
-    half = 0.5 * total.step / n
-    cumulated = np.concatenate([[0.0], np.cumsum(total.mass)])
-    edges = np.concatenate([u - half, [u[-1] + half]])
-    first, last = np.floor(u[0] / noise.step + 0.5) - 1, np.floor(u[-1] / noise.step + 0.5) + 1
-    k = np.arange(first, last + 1)
+    total, place = sum_law(record, n), np.round(np.asarray(y) / noise.step)
+    whole = total if record.step == 1.0 else _all_in_atoms(record, n)
+    # ties are decided as exact arithmetic would, by a nudge far below the distance to any other value
+    k = np.floor(whole.points / n / noise.step + 0.5 + 1e-9)
+    found = np.asarray([whole.mass @ noise.mass(p - k) for p in place])
+    if record.step == 1.0:
+        return found
+    # what is left has a density. Cells' middles and atoms are half a cell apart, so that every other point may be empty
+    u, half = total.points / n, 0.5 * total.step / n
+    mass = np.convolve(total.mass - whole.mass, [0.25, 0.5, 0.25])
+    edges = np.concatenate([[u[0] - 3 * half], u - half, u[-1] + half * np.asarray([1, 3])])
+    cumulated = np.concatenate([[0.0], np.cumsum(mass)])
+    k = np.arange(np.floor(u[0] / noise.step + 0.5) - 1, np.floor(u[-1] / noise.step + 0.5) + 2)
     below = np.interp((k - 0.5) * noise.step, edges, cumulated)
     mass = np.diff(np.append(below, cumulated[-1]))
-    return np.asarray([mass @ noise.mass(p - k) for p in place])
+    return found + np.asarray([mass @ noise.mass(p - k) for p in place])
+
+
+def _all_in_atoms(record: Lattice, n: int) -> Lattice:
+    """The part of the sum's law in which every record sits in an atom: at the edges of cells, the even places."""
+    atoms = np.where(np.arange(record.mass.size) % 2 == 0, record.mass, 0.0)
+    share = atoms.sum()
+    whole = sum_law(record, n)
+    if share == 0.0:
+        return Lattice(whole.first, whole.step, np.zeros_like(whole.mass))
+    # in the same window: the transform of the atoms alone, at the size of the whole's
+    first = round((whole.first - n * record.first) / record.step)
+    size = fft.next_fast_len(whole.mass.size, real=True)
+    folded = np.bincount(np.arange(atoms.size) % size, atoms, size)
+    mass = np.roll(fft.irfft(fft.rfft(folded) ** n, size), -(first % size))[: whole.mass.size]
+    return Lattice(whole.first, whole.step, np.where(mass > 1e-16 * share**n, mass, 0.0))
 
 
 @dataclass(frozen=True)

@@ -136,15 +136,14 @@ def _relative(some: Ways, shares: Floats, slopes: Floats) -> Floats:
 class Outside:
     """A record outside the atoms: values s (J,) in panels of sixteen nodes first, its weights, and their slopes.
 
-    `panels` says how many panels there are; weights of nodes in atoms are zero. Slopes of weights and values are
-    (d, J) and None where they are not asked for or values do not move.
+    `panels` says how many panels there are; weights of nodes in atoms are zero. Slopes of weights are (d, J) and None
+    where they are not asked for.
     """
 
     s: Floats
     weights: Floats
     panels: int
     weight_slopes: Floats | None = None
-    value_slopes: Floats | None = None
 
     @functools.cached_property
     def legendre(self) -> Floats:
@@ -190,12 +189,10 @@ def _noisy_record(record: Outside, z: Floats, scale: float, sloped: bool) -> tup
     rows = max(1, 4_000_000 // record.s.size)
     for first in range(0, points.size, rows):
         some_points = np.s_[first : first + rows]
-        plain, turned = kernel(record, points[some_points], scale, signed=record.value_slopes is not None and sloped)
-        h[some_points] = plain @ record.weights
+        matrix = kernel(record, points[some_points], scale)
+        h[some_points] = matrix @ record.weights
         if sloped and record.weight_slopes is not None:
-            dh[some_points] = plain @ record.weight_slopes.T
-            if record.value_slopes is not None and turned is not None:
-                dh[some_points] += turned @ (record.value_slopes * record.weights).T
+            dh[some_points] = matrix @ record.weight_slopes.T
     with np.errstate(divide="ignore"):
         log_h = np.log(h)
     place = place.reshape(z.shape)
@@ -203,13 +200,12 @@ def _noisy_record(record: Outside, z: Floats, scale: float, sloped: bool) -> tup
     return found, (np.where(h > 0, 1.0 / np.where(h > 0, h, 1.0), 0.0)[:, None] * dh)[place] if sloped else None
 
 
-def kernel(record: Outside, z: Floats, scale: float, *, signed: bool = False) -> tuple[Floats, Floats | None]:
-    """e^{−|z − s|/scale} (Z, J) as a matrix on weights, its kink integrated exactly; and its derivative in s."""
+def kernel(record: Outside, z: Floats, scale: float) -> Floats:
+    """e^{−|z − s|/scale} (Z, J) as a matrix on weights, its kink integrated exactly."""
     matrix = np.exp(-np.abs(z[:, None] - record.s) / scale)
-    turned = np.sign(z[:, None] - record.s) / scale * matrix if signed else None
     row, panel = np.nonzero((z[:, None] > record.ends[0]) & (z[:, None] < record.ends[1]))
     if row.size == 0:
-        return matrix, turned
+        return matrix
     coefficients = record.legendre[panel]
     root = _root(coefficients, z[row])
     ends = np.stack([np.full_like(root, -1.0), root, np.ones_like(root)], axis=1)
@@ -220,9 +216,7 @@ def kernel(record: Outside, z: Floats, scale: float, *, signed: bool = False) ->
     g = (half * _FINE_WEIGHTS).reshape(root.size, -1) * np.exp(-np.abs(gap) / scale)
     columns = panel[:, None] * ORDER + np.arange(ORDER)
     matrix[row[:, None], columns] = np.einsum("qf,qfk->qk", g, basis) @ TO_LEGENDRE / WEIGHTS
-    if turned is not None:
-        turned[row[:, None], columns] = np.einsum("qf,qfk->qk", g * np.sign(gap) / scale, basis) @ TO_LEGENDRE / WEIGHTS
-    return matrix, turned
+    return matrix
 
 
 def _root(coefficients: Floats, z: Floats) -> Floats:

@@ -16,8 +16,8 @@ Floats = NDArray[np.float64]
 
 #: the aliasing of an exponential tail is below e^{−34} = 2e-15
 _ALIAS = 34.0
-#: the widest run of values that share a contour, in spreads of y: at its ends that costs e² in digits
-_WIDEST = 4.0
+#: what sharing a contour may cost the values of a run: a factor of e⁴ in digits
+_COST = 4.0
 #: spreads of a tilted law that must fit in half a period of the frequency grid
 _ROOM = 10.0
 #: the steepest tilt worth looking for, times the range of s: beyond it all mass is at an end of the range
@@ -31,7 +31,7 @@ _CELLS = 256
 class Record:
     """The law of one record at one θ, its values and those of y measured from a reference.
 
-    Values s (J,) come in panels of sixteen nodes first; slopes of weights and of values that move are (d, J).
+    Values s (J,) come in panels of sixteen nodes first; slopes of weights are (d, J).
     """
 
     s: Floats
@@ -39,7 +39,6 @@ class Record:
     panels: int
     atoms: Floats
     weight_slopes: Floats | None = None
-    value_slopes: Floats | None = None
 
     @functools.cached_property
     def atom(self) -> NDArray[np.intp]:
@@ -104,10 +103,14 @@ def contours(transform: NoiseTransform, n: int, step: float, record: Record, y: 
     everything = 2.0 * math.pi / step > 2.0 * float(record.s.max() - record.s.min())
     order, found, start = np.argsort(y), [], 0
     ranked = y[order]
+    slope = n * np.interp(ranked, reached, kappa)  # of −log p, nearly
     while start < y.size:
         crossed = placed(ranked[start])[1]
-        reach = ranked[start] + _WIDEST * float(np.interp(ranked[start], reached, spread))
-        stop = max(start + 1, int(np.searchsorted(ranked, reach, side="right")))
+        ends = np.arange(start + 1, y.size + 1)
+        middle_of_run = 0.5 * (ranked[start] + ranked[start:])
+        tau_there = n * np.interp(middle_of_run, reached, kappa)
+        cost = (middle_of_run - ranked[start]) * np.maximum(tau_there - slope[start], slope[start:] - tau_there)
+        stop = int(ends[max(np.searchsorted(np.maximum.accumulate(cost), _COST, side="right") - 1, 0)])
         while crossed != 0 and stop < y.size and placed(ranked[stop])[1] == crossed:
             stop += 1  # one contour serves all values beyond a pole
         tau, crossed = placed(0.5 * (ranked[start] + ranked[stop - 1]))

@@ -224,6 +224,7 @@ class DiscreteTransform(NoiseTransform):
     def _gaussian(self, zeta: jax.Array) -> jax.Array:
         s = self.scale / self.step
         z = self.step * zeta[..., None]
+        z = z - 2j * jnp.pi * jnp.round(z.imag / (2.0 * jnp.pi))  # it is periodic, and the series begins near 0
         m = jnp.arange(-_PERIODS, _PERIODS + 1)
         periods = 0.5 * (s * (z + 2j * jnp.pi * m)) ** 2
         # points around the tilted centre, so that a large tilt does not leave the window
