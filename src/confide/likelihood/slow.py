@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import jax
@@ -18,15 +18,19 @@ from numpy.typing import NDArray
 from confide.errors import AccuracyError
 from confide.likelihood import inversion as inv
 from confide.likelihood import nufft
-from confide.likelihood.atoms import atom_values
+from confide.likelihood.atoms import atom_values, nearest_atom
+from confide.likelihood.blocks import filled
+from confide.likelihood.channel_noise import noise_transform
 from confide.likelihood.fine import Fine, Found
 from confide.likelihood.fine_contours import Record
 from confide.likelihood.frames import CHANGES, frame
 from confide.likelihood.law import MovingLaw, nodes_at, slopes_at
 from confide.likelihood.record import ORDER, RecordLaw, record_law
+from confide.likelihood.transforms import LaplaceTransform
 
 if TYPE_CHECKING:
     from confide.likelihood.spectral import Group
+    from confide.model import Model
 
 Floats = NDArray[np.float64]
 
@@ -37,6 +41,8 @@ _MOST_TURNS, _MOST_TURNS_MOVING = 24_000.0, 14_000.0
 #: the largest error that is let pass, and the error at which no more frequencies are tried
 SETTLED = 1e-7
 _TRIED = 1e-8
+#: the probability that all records sit in atoms, above which a few frequencies cannot suffice: it does not decay
+_IN_ATOMS = 1e-6
 #: the period of the density on the frequency grid, in ranges of s, spreads of y and scales of Laplace noise
 _RANGES, _SPREADS, _SCALES = 4.0, 48.0, 140.0
 #: the share of the longest period above which a shorter one is not worth it
@@ -49,11 +55,22 @@ _ROWS = 32
 _PAIRS = 8
 
 
+def hardly_decays(model: Model, law: RecordLaw | MovingLaw, thetas: Floats) -> NDArray[np.bool_]:
+    """At which θ all records may well sit in atoms, so that under Laplace noise the transform decays like t⁻² only."""
+    atoms = atom_values(model.population, model.channel.statistic)  # type: ignore[arg-type]
+    if type(noise_transform(model)) is not LaplaceTransform or atoms.size == 0:
+        return np.zeros(len(thetas), dtype=bool)
+    nodes = nodes_at(law, filled(thetas))
+    in_atoms = nearest_atom(np.asarray(nodes.s), atoms) >= 0
+    mass = np.sum(np.where(in_atoms, np.asarray(nodes.weights), 0.0), axis=-1)[: len(thetas)]
+    return np.asarray(mass > _IN_ATOMS ** (1.0 / model.channel.n))
+
+
 def invert_slowly(group: Group, thetas: Floats, y: Floats) -> tuple[Floats, Floats]:
     """log p and its error at (θ, y) pairs (B, Y); an error is 0 where it is below `SETTLED`."""
     log_prob, error = np.empty(y.shape), np.empty(y.shape)
-    for rows, found in _settled(group, thetas, y, scores=False):
-        log_prob[rows], error[rows] = found.log_prob, found.error
+    for at, found in _settled(group, thetas, y, scores=False):
+        log_prob[at], error[at] = found.log_prob, found.error
     return log_prob, np.where(error < SETTLED, 0.0, error)
 
 
@@ -61,34 +78,39 @@ def invert_slowly_with_score(group: Group, thetas: Floats, y: Floats) -> tuple[F
     """The same with the score (B, Y, d)."""
     log_prob, error = np.empty(y.shape), np.empty(y.shape)
     score = np.empty((*y.shape, thetas.shape[1]))
-    for rows, found in _settled(group, thetas, y, scores=True):
+    for at, found in _settled(group, thetas, y, scores=True):
         assert found.score is not None
-        log_prob[rows], error[rows], score[rows] = found.log_prob, found.error, found.score
+        log_prob[at], error[at], score[at] = found.log_prob, found.error, found.score
     return log_prob, np.where(error < SETTLED, 0.0, error), score
 
 
-def _settled(group: Group, thetas: Floats, y: Floats, *, scores: bool) -> Iterator[tuple[int, Found]]:
-    """Each θ with more and more frequencies until its values stand still, or there are no more."""
+def _settled(
+    group: Group, thetas: Floats, y: Floats, *, scores: bool
+) -> Iterator[tuple[tuple[int, NDArray[np.intp]], Found]]:
+    """A θ and some of its values at a time: with more and more frequencies those that do not stand still yet."""
     for start in range(0, len(thetas), _ROWS):
+        rows = np.arange(start, min(start + _ROWS, len(thetas)))
+        columns = {row: np.arange(y.shape[1]) for row in rows.tolist()}
         for period in _periods(group):
-            pending = np.arange(start, min(start + _ROWS, len(thetas)))
             frequencies, most = _FEWEST, _most(group, period)
-            while pending.size:
-                unsettled = []
+            while columns:
+                rows, unsettled = np.asarray(list(columns)), {}
+                some = [y[row, each] for row, each in columns.items()]
                 try:
-                    for row, found in _attempt(group, thetas[pending], y[pending], frequencies, period, scores=scores):
-                        yield int(pending[row]), found
-                        if np.max(found.error) > _TRIED:
-                            unsettled.append(pending[row])
+                    for at, found in _attempt(group, thetas[rows], some, frequencies, period, scores=scores):
+                        row = int(rows[at])
+                        yield (row, columns[row]), found
+                        if np.any(found.error > _TRIED):
+                            unsettled[row] = columns[row][found.error > _TRIED]
                 except AccuracyError:
                     if frequencies == _FEWEST:
                         raise
                     break  # no nodes can follow so many: what there is stays, with its error
-                pending = np.asarray(unsettled, dtype=int)
+                columns = unsettled
                 if frequencies >= most:
                     break
                 frequencies = min(frequencies * _MORE, most)
-            if pending.size == 0:
+            if not columns:
                 break
 
 
@@ -113,7 +135,7 @@ def _most(group: Group, period: float) -> int:
 
 
 def _attempt(
-    group: Group, thetas: Floats, y: Floats, frequencies: int, period: float, *, scores: bool
+    group: Group, thetas: Floats, y: Sequence[Floats], frequencies: int, period: float, *, scores: bool
 ) -> Iterator[tuple[int, Found]]:
     model, inversion = group.model, group.inversion
     reference, n = float(inversion.reference), int(model.channel.n)

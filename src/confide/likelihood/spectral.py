@@ -36,7 +36,7 @@ from confide.likelihood.levels import on_levels, slopes_on_levels
 from confide.likelihood.moving import moving_law
 from confide.likelihood.record import RecordLaw
 from confide.likelihood.route import Route, require_finite
-from confide.likelihood.slow import SETTLED, in_whole_periods, invert_slowly
+from confide.likelihood.slow import SETTLED, hardly_decays, in_whole_periods, invert_slowly
 from confide.likelihood.transforms import NoiseTransform
 from confide.mechanism.additive import AdditiveLaw
 from confide.mechanism.lattice import DiscreteGaussian, DiscreteLaplace
@@ -68,6 +68,7 @@ class Group:
     inversion: inv.Inversion
     spread: float  # the least standard deviation of y, without the noise if that has poles
     widest: float  # and the largest
+    slow: bool  # whether more frequencies than a few are needed in any case
 
     def nodes(self, thetas: Floats) -> Nodes:
         """The laws at θ; of a statistic on a lattice as masses of its levels."""
@@ -111,9 +112,9 @@ class SpectralRoute(Route):
     def log_likelihood(self, model: Model, thetas: Any, values: Any) -> Floats:
         """Grouped, checked inversion at concrete θ and y."""
         thetas, values = np.asarray(thetas), np.asarray(values)
-        result, cut = np.empty((2, len(thetas), len(values)))
+        result, cut = np.full((len(thetas), len(values)), -np.inf), np.full((len(thetas), len(values)), np.inf)
         groups = plan(model, thetas)
-        for group in groups:
+        for group in (each for each in groups if not each.slow):
             result[group.index], cut[group.index] = _at_values(group, thetas[group.index], values)
         lost = _lost(result, cut)
         for group in groups:
@@ -181,17 +182,17 @@ def _plan(model: Model, content: bytes) -> tuple[Group, ...]:
     means, covariances = (part[: len(thetas)] for part in moments_at(law, filled(thetas)))
     mean, spread = means[:, 0], np.sqrt(covariances[:, 0, 0])
     width = np.sqrt(spread**2 / model.channel.n + transform.variance)
-    order = np.argsort(width)
+    slow = hardly_decays(model, law, thetas)
     groups = []
-    for index in _runs(order, width):
+    for index in [run for part in (slow, ~slow) for run in _runs(np.flatnonzero(part), width)]:
         n = float(model.channel.n)
         grid = frequency_grid(transform, float(spread[index].min()), n)
         reference = float(_reference(model, float(np.median(mean[index]))))
         grid = Grid(float(grid.step), float(grid.half))
         inversion = inv.Inversion(transform, reference, n, grid, _FIRST, _padded_atoms(model))
         ends = float(width[index].min()), float(width[index].max())
-        groups.append(Group(index, model, thetas[index], law, inversion, *ends))
-    return tuple(_verified(model, group, thetas, mean, width) for group in groups)
+        groups.append(Group(index, model, thetas[index], law, inversion, *ends, bool(slow[index[0]])))
+    return tuple(group if group.slow else _verified(model, group, thetas, mean, width) for group in groups)
 
 
 def _padded_atoms(model: Model) -> Any:
@@ -222,8 +223,8 @@ def tilt_of(model: Model) -> tuple[float, float]:
     return 12.0 / math.sqrt(n), steepest
 
 
-def _runs(order: NDArray[np.intp], width: Floats) -> list[NDArray[np.intp]]:
-    runs, start = [], 0
+def _runs(chosen: NDArray[np.intp], width: Floats) -> list[NDArray[np.intp]]:
+    order, runs, start = chosen[np.argsort(width[chosen])], [], 0
     for i in range(1, len(order) + 1):
         if i == len(order) or width[order[i]] > _GROUP * width[order[start]]:
             runs.append(order[start:i])
