@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from confide.inference.panels import barycentric
 from confide.likelihood.route import Route
 from confide.mechanism.exponential import ExponentialLaw
 from confide.mechanism.lattice import DiscreteLaplace, LatticeNoise
@@ -39,12 +40,12 @@ def across_values(route: Route, model: Model, thetas: Floats, values: Floats) ->
 
     if smooth_in_value(model):
         for nodes, table, checks, truth in _finer_and_finer(each, computed):
-            guess = _barycentric(nodes, checks).T @ table
+            guess = barycentric(nodes, checks).T @ table
             # where a θ explains a value far worse than another does, it must agree as much less
             share = np.exp(truth - truth.max(axis=1, keepdims=True))
             agree = np.all(np.where(share > 0, np.abs(guess - truth), 0.0) * share < _AGREE, axis=0)
             if np.mean(agree) >= _MOST_AGREE:
-                result = _barycentric(nodes, each).T @ table
+                result = barycentric(nodes, each).T @ table
                 if not np.all(agree):
                     result[:, ~agree] = np.asarray(route.log_likelihood(model, thetas[~agree], each)).T
                 return np.asarray(result[where].T)
@@ -83,10 +84,10 @@ def summaries_across(values: Floats, solve: Callable[[Floats], Floats], toleranc
     The last feature is a posterior standard deviation, and each may be off by its tolerance times that.
     """
     for nodes, table, checks, truth in _finer_and_finer(values, solve):
-        guess = _barycentric(nodes, checks).T @ table
+        guess = barycentric(nodes, checks).T @ table
         if np.all(np.abs(guess - truth) <= tolerance * truth[:, -1:]):
             parts = np.array_split(values, -(-values.size // _AT_ONCE))
-            return np.concatenate([_barycentric(nodes, part).T @ table for part in parts])
+            return np.concatenate([barycentric(nodes, part).T @ table for part in parts])
     return None
 
 
@@ -120,14 +121,3 @@ def _points(values: Floats) -> Iterator[Floats]:
         if 2 * size > values.size or low == high:
             return
         yield 0.5 * (low + high) - 0.5 * (high - low) * np.cos(np.pi * np.arange(size) / (size - 1))
-
-
-def _barycentric(nodes: Floats, at: Floats) -> Floats:
-    """The matrix (nodes, points) that interpolates from Chebyshev points of the second kind."""
-    weights = np.where(np.arange(nodes.size) % 2, -1.0, 1.0)
-    weights[[0, -1]] *= 0.5
-    gap = at[None, :] - nodes[:, None]
-    exact = gap == 0
-    terms = weights[:, None] / np.where(exact, 1.0, gap)
-    terms = np.where(exact.any(axis=0), exact.astype(float), terms)
-    return np.asarray(terms / terms.sum(axis=0))

@@ -241,7 +241,7 @@ def _log_noise(transform: NoiseTransform, gap: Floats) -> Floats:
         return -np.abs(gap) / scale - math.log(2.0 * scale)
     assert isinstance(transform, DiscreteTransform)
     step = float(transform.step)
-    # the mean is rounded to the lattice, halves up; round numbers meet halves, which the rounding of floats must not part
+    # the mean is rounded to the lattice, halves up; round numbers meet halves, which rounding of floats must not part
     index = np.ceil(gap / step - 0.5 - _TIE)
     if not transform.gaussian:
         return math.log(math.tanh(0.5 * step / scale)) - np.abs(index) * step / scale
