@@ -1,7 +1,7 @@
 """p(y | θ) of one parameter, tabulated where the posterior lies and interpolated: for chains on costly routes.
 
-Beyond the table the posterior is below e^{−30} of its largest value, and is taken as zero. A likelihood may have a kink,
-and an average over simulated windows may jump, where a window passes y: there the table has as many knots as the
+Beyond the table the posterior is below e^{−30} of its largest value, and is taken as zero. A likelihood may have a
+kink, and an average over simulated windows may jump, where a window passes y: there the table has as many knots as the
 moments of the posterior need, and jumps smaller than the average's own error are smoothed.
 """
 
