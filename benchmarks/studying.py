@@ -17,9 +17,9 @@ import confide as cf
 
 low, high = json.loads(sys.argv[1])
 channel = cf.Channel(cf.Mean("x", bounds=(low, high)), cf.Laplace(cf.PureDP(1.0)), n=100)
-spent = []
+spent, prior = [], {"mean": dist.Normal(0.0, 1.0)}
 for key in range(4):
-    cf.study(cf.populations.normal_mean(), {"mean": channel}, prior={"mean": dist.Normal(0.0, 1.0)}, releases=500, key=key)
+    cf.study(cf.populations.normal_mean(), {"mean": channel}, prior=prior, releases=500, key=key)
     now = time.process_time(), time.perf_counter()
     spent.append([now[0] - start[0], now[1] - start[1]])
     start = now

@@ -53,7 +53,7 @@ def test_the_oracle_of_a_rank_agrees_with_a_closed_form():
 def test_the_oracle_of_a_posterior_sees_both_of_its_modes():
     """The mean of x/(1 + x²) of Gumbel records rises and falls with their location: two locations explain a value."""
     mechanism, noise = cf.Laplace(scale=5e-4), Noise("Laplace", 5e-4)
-    one = question("gumbel", (0.0,), "x / (1 + x**2)", (0.0, 10.0), mechanism, noise, 1000)
+    one = question("gumbel", (0.0,), "x/(1 + x**2)", (0.0, 10.0), mechanism, noise, 1000)
     found = oracle.windows(one, 0.2314, -0.4, 0.4, (-4.0, 5.0))
     assert len(found) == 2
     assert found[1][0] < 3.77 < found[1][1]
