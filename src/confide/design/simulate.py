@@ -82,13 +82,12 @@ def _in_two(
         found = many_posteriors([model, second], [values[index], more], plan.prior, probs=PROBS, route=route)
         parts.append((index, found))
     order = np.argsort(np.concatenate([index for index, _ in parts]))
-    joined = Summaries(
-        *(
-            np.concatenate([np.asarray(getattr(found, name)) for _, found in parts], axis=axis).take(order, axis=axis)
-            for name, axis in (("mean", 0), ("sd", 0), ("lower", 1), ("upper", 1))
-        ),
-        tuple(dict.fromkeys(note for _, found in parts for note in found.notes)),
-    )
+    columns = {
+        name: np.concatenate([np.asarray(getattr(found, name)) for _, found in parts], axis=axis).take(order, axis=axis)
+        for name, axis in (("mean", 0), ("sd", 0), ("lower", 1), ("upper", 1))
+    }
+    notes = tuple(dict.fromkeys(note for _, found in parts for note in found.notes))
+    joined = Summaries(**columns)._replace(notes=notes)
     most, times = counts.most_common(1)[0]
     return joined, f"{most.statistic} ({times / len(values):.0%})"
 

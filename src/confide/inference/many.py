@@ -121,8 +121,11 @@ class _Problem(NamedTuple):
         """Of the posterior of each row of values, in their order."""
         parts = self.solve(arrays, *ends, np.arange(arrays[0].shape[0]), probs, 0)
         order = np.argsort(np.concatenate([index for index, _ in parts]))
-        stacked = [np.concatenate([getattr(part, name) for _, part in parts], axis) for name, axis in _AXES.items()]
-        return Summaries(*(np.take(array, order, axis) for array, axis in zip(stacked, _AXES.values(), strict=True)))
+        joined = {
+            name: np.concatenate([getattr(part, name) for _, part in parts], axis).take(order, axis)
+            for name, axis in _AXES.items()
+        }
+        return Summaries(**joined)
 
     @property
     def rough(self) -> bool:
