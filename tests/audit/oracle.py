@@ -164,16 +164,52 @@ def _information(question: Question, cells: int, width: float, points: int) -> n
     return matrix * (question.n if question.kind == "each" else 1)
 
 
-def posterior(question: Question, y, prior_log_density, low, high, points=97):
-    """Mean and sd over [low, high] by the trapezoidal rule, and the mass density left at its ends."""
-    theta = np.linspace(low, high, points)
+def posterior(question: Question, y, prior_log_density, windows, points=97):
+    """Mean and sd over intervals of θ by the trapezoidal rule, and the mass density left at their ends."""
+    theta = np.concatenate([np.linspace(low, high, points) for low, high in windows])
+    step = np.repeat([(high - low) / (points - 1) for low, high in windows], points)
     cells = int(np.clip(2**17 // question.n, 2**8, 2**12))
     log_p = np.asarray([float(_log_density(question, (t,), y, cells)[0]) for t in theta])
     log_p = log_p + prior_log_density(theta)
     p = np.exp(log_p - log_p.max())
-    p /= p.sum()
+    left = float(max(p[0], p[-1]) / p.max())
+    p *= step / (p @ step)
     mean = float(p @ theta)
-    return mean, float(np.sqrt(p @ (theta - mean) ** 2)), float(max(p[0], p[-1]) / p.max())
+    return mean, float(np.sqrt(p @ (theta - mean) ** 2)), left
+
+
+def windows(question: Question, y, low, high, reach):
+    """[low, high], and where else between the ends of `reach` y is what one expects: more modes of a posterior.
+
+    The mean of x/(1 + x**2), say, rises and falls with a location, so that two locations explain a value.
+    """
+    theta = np.linspace(*reach, 241)
+    noise = question.noise.scale * (2**0.5 if question.noise.kind == "Laplace" else 1)
+    centre, spread = np.transpose([_expected(question, t) for t in theta])
+    found = [(low, high)]
+    for i in np.flatnonzero(np.diff(np.sign(centre - y))):
+        slope = (centre[i + 1] - centre[i]) / (theta[i + 1] - theta[i])
+        at = theta[i] + (y - centre[i]) / slope
+        half = min(9 * np.hypot(spread[i], noise) / abs(slope), 0.1 * (reach[1] - reach[0]))
+        found.append((max(at - half, reach[0]), min(at + half, reach[1])))
+    merged: list[tuple[float, float]] = []
+    for start, stop in sorted(found):
+        if merged and start <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(stop, merged[-1][1]))
+        else:
+            merged.append((start, stop))
+    return merged
+
+
+def _expected(question: Question, theta):
+    """The mean and the sd of the statistic before noise."""
+    one = record(question, (theta,), 2**9)
+    if question.kind == "rank":
+        u, n = ranks.rank_law(one, question.n, rank_of(question)), 1
+    else:
+        u, n = one, question.n
+    mean = float(u.mass @ u.points) / u.mass.sum()
+    return mean, np.sqrt(max(float(u.mass @ (u.points - mean) ** 2) / u.mass.sum(), 0.0) / n)
 
 
 def normal_log_density(question: Question, y):

@@ -7,6 +7,7 @@ import time
 import warnings
 from dataclasses import dataclass, field
 
+import jax
 import numpy as np
 
 import confide as cf
@@ -142,7 +143,11 @@ def _posterior(verdict: Verdict, y: float) -> None:
     low = max(mean - 9 * sd, float(getattr(support, "lower_bound", -np.inf)) + 1e-6 * sd)
     high = min(mean + 9 * sd, float(getattr(support, "upper_bound", np.inf)) - 1e-6 * sd)
     log_prior = lambda t: np.asarray(prior.log_prob(t), dtype=float)  # noqa: E731
-    true_mean, true_sd, left = oracle.posterior(question, y, log_prior, low, high)
+    drawn = np.asarray(prior.sample(jax.random.key(0), (4000,)))
+    wide = drawn.min() - 0.3 * np.ptp(drawn), drawn.max() + 0.3 * np.ptp(drawn)
+    ends = float(getattr(support, "lower_bound", -np.inf)), float(getattr(support, "upper_bound", np.inf))
+    reach = max(wide[0], ends[0] + 1e-3 * np.ptp(drawn)), min(wide[1], ends[1] - 1e-3 * np.ptp(drawn))
+    true_mean, true_sd, left = oracle.posterior(question, y, log_prior, oracle.windows(question, y, low, high, reach))
     off = max(abs(mean - true_mean), abs(sd - true_sd)) / true_sd
     # a heavy tail beyond the nine sds that were looked at would make the comparison unfair
     if off > POSTERIOR + 30 * left and not said and not found.diagnostics.warnings:

@@ -43,7 +43,7 @@ class Cell:
 def simulate(
     cell: Cell, population: Population, prior: Prior, releases: int, key: jax.Array, route: str
 ) -> dict[str, Any]:
-    """The numbers of a cell, ready for a file: lists with an entry per parameter, and what a pilot chose."""
+    """The numbers of a cell, ready for a file: lists with an entry per parameter, what a pilot chose, what to say."""
     for_truth, for_first, for_second = jax.random.split(key, 3)
     if cell.theta is None:
         truth = np.asarray(prior.sample(for_truth, (releases,)))
@@ -58,7 +58,7 @@ def simulate(
     else:
         found, choice = _in_two(strategy, model, values, for_second, truth, route)
     predicted = _predicted(model, cell.points) if isinstance(strategy, Channel) else None
-    return {"each": _errors(found, truth, predicted), "choice": choice}
+    return {"each": _errors(found, truth, predicted), "choice": choice, "notes": list(found.notes)}
 
 
 def _draw(model: Model, key: jax.Array, truth: Floats, varies: bool) -> Floats:
@@ -82,12 +82,12 @@ def _in_two(
         found = many_posteriors([model, second], [values[index], more], plan.prior, probs=PROBS, route=route)
         parts.append((index, found))
     order = np.argsort(np.concatenate([index for index, _ in parts]))
-    joined = Summaries(
-        *(
-            np.concatenate([np.asarray(getattr(found, name)) for _, found in parts], axis=axis).take(order, axis=axis)
-            for name, axis in (("mean", 0), ("sd", 0), ("lower", 1), ("upper", 1))
-        )
-    )
+    columns = {
+        name: np.concatenate([np.asarray(getattr(found, name)) for _, found in parts], axis=axis).take(order, axis=axis)
+        for name, axis in (("mean", 0), ("sd", 0), ("lower", 1), ("upper", 1))
+    }
+    notes = tuple(dict.fromkeys(note for _, found in parts for note in found.notes))
+    joined = Summaries(**columns)._replace(notes=notes)
     most, times = counts.most_common(1)[0]
     return joined, f"{most.statistic} ({times / len(values):.0%})"
 

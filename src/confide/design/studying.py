@@ -37,7 +37,8 @@ class Study:
 
     Its columns: `mse` of the posterior mean with its standard error `mse_se`, `bias`, `coverage_50`, `coverage_90`,
     `coverage_95` and `width_…` of central intervals, `posterior_variance` (the mean of it), `predicted_variance` (from
-    the Fisher information, where it is known) and `choice`, what a pilot chose most often.
+    the Fisher information, where it is known) and `choice`, what a pilot chose most often. `notes` say where the normal
+    approximation stood in for the exact likelihood (which is warned of, too).
 
     >>> import confide as cf, numpyro.distributions as dist
     >>> channel = cf.Channel(cf.Mean("abs(x)", bounds=(-10, 10)), cf.Gaussian(cf.GDP(1.0)), n=100)
@@ -51,10 +52,11 @@ class Study:
     table: Any
     computed: int
     found: int
+    notes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         text = self.table.to_string(index=False, float_format=lambda number: f"{number:.4g}")
-        return f"{text}\n\n{self.computed} cells computed, {self.found} found on disk."
+        return "\n".join([f"{text}\n\n{self.computed} cells computed, {self.found} found on disk.", *self.notes])
 
     __repr__ = __str__
 
@@ -96,6 +98,7 @@ def study(
     truths = _truths(population, theta)
     random, store = as_key(key), Cells(path)
     rows: list[dict[str, Any]] = []
+    notes: list[str] = []
     computed = 0
     cells = _cells(named, privacy, truths, believed)
     for name, cell in progress(cells, "study", total=len(cells)):
@@ -117,7 +120,8 @@ def study(
             store.write(text, numbers)
             computed += 1
         rows += _rows(name, cell, population, count, numbers)
-    return Study(_frame(rows), computed, len(cells) - computed)
+        notes += [f"{name}, {cell.strategy.guarantee}: {note}" for note in numbers.get("notes", [])]
+    return Study(_frame(rows), computed, len(cells) - computed, tuple(dict.fromkeys(notes)))
 
 
 def _strategies(strategies: object, population: Population) -> dict[str, Channel | Pilot]:

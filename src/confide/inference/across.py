@@ -12,15 +12,17 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from confide.inference.panels import barycentric
 from confide.likelihood.route import Route
 from confide.mechanism.exponential import ExponentialLaw
-from confide.mechanism.lattice import LatticeNoise
+from confide.mechanism.lattice import DiscreteLaplace, LatticeNoise
+from confide.mechanism.noise import LaplaceNoise
 from confide.model import Model
 
 Floats = NDArray[np.float64]
 
-#: Chebyshev points in y, values at which they are checked, and how well they must agree
-_NODES, _CHECKS, _AGREE = (48, 112, 240), 16, 1e-7
+#: Chebyshev points in y, each set among the next; values at which they are checked; and how well they must agree
+_NODES, _CHECKS, _AGREE = (49, 97, 193), 15, 1e-7
 #: the share of θ at which they must; at the others all values are computed
 _MOST_AGREE = 0.8
 #: values that are interpolated together
@@ -32,21 +34,22 @@ def across_values(route: Route, model: Model, thetas: Floats, values: Floats) ->
     if model.channel.value_shape != ():
         return np.asarray(route.log_likelihood(model, thetas, values))
     each, where = np.unique(values, return_inverse=True)
+
+    def computed(y: Floats) -> Floats:
+        return np.asarray(route.log_likelihood(model, thetas, y)).T
+
     if smooth_in_value(model):
-        checks = _some(each)
-        for nodes in _points(each):
-            found = np.asarray(route.log_likelihood(model, thetas, np.concatenate([nodes, checks])))
-            table, truth = found[:, : nodes.size], found[:, nodes.size :]
-            guess = table @ _barycentric(nodes, checks)
+        for nodes, table, checks, truth in _finer_and_finer(each, computed):
+            guess = barycentric(nodes, checks).T @ table
             # where a θ explains a value far worse than another does, it must agree as much less
-            share = np.exp(truth - truth.max(axis=0))
-            agree = np.all(np.where(share > 0, np.abs(guess - truth), 0.0) * share < _AGREE, axis=1)
+            share = np.exp(truth - truth.max(axis=1, keepdims=True))
+            agree = np.all(np.where(share > 0, np.abs(guess - truth), 0.0) * share < _AGREE, axis=0)
             if np.mean(agree) >= _MOST_AGREE:
-                result = table @ _barycentric(nodes, each)
+                result = barycentric(nodes, each).T @ table
                 if not np.all(agree):
-                    result[~agree] = np.asarray(route.log_likelihood(model, thetas[~agree], each))
-                return np.asarray(result[:, where])
-    return np.asarray(route.log_likelihood(model, thetas, each))[:, where]
+                    result[:, ~agree] = np.asarray(route.log_likelihood(model, thetas[~agree], each)).T
+                return np.asarray(result[where].T)
+    return np.asarray(computed(each)[where].T)
 
 
 def smooth_in_value(model: Model) -> bool:
@@ -59,20 +62,51 @@ def smooth_in_value(model: Model) -> bool:
     )
 
 
+def within_range(model: Model, values: Floats) -> Floats:
+    """Values with the same posteriors, none further out than the statistic itself can be.
+
+    Beyond the range of the statistic Laplace noise has an exponential tail: p(y | θ) there is p at the end of the range
+    times a number that does not depend on θ. So nothing is to be learnt from how far beyond y lies, and the kink that
+    p has there, of records all clipped to one bound, comes to lie at an end of the line of values.
+    """
+    noise = getattr(model.channel.law, "noise", None)
+    if not isinstance(noise, LaplaceNoise | DiscreteLaplace):
+        return values
+    low, high = np.asarray(model.channel.statistic.ranges).T
+    if isinstance(noise, DiscreteLaplace):
+        low, high = noise.step * np.floor(low / noise.step), noise.step * np.ceil(high / noise.step)
+    return np.clip(values, *((low[0], high[0]) if low.size == 1 else (low, high)))
+
+
 def summaries_across(values: Floats, solve: Callable[[Floats], Floats], tolerance: Floats) -> Floats | None:
     """What `solve` finds for each value (Y, features), interpolated; None where too few values, or points, to do so.
 
     The last feature is a posterior standard deviation, and each may be off by its tolerance times that.
     """
-    checks = _some(values)
-    for nodes in _points(values):
-        found = solve(np.concatenate([nodes, checks]))
-        table, truth = found[: nodes.size], found[nodes.size :]
-        guess = _barycentric(nodes, checks).T @ table
+    for nodes, table, checks, truth in _finer_and_finer(values, solve):
+        guess = barycentric(nodes, checks).T @ table
         if np.all(np.abs(guess - truth) <= tolerance * truth[:, -1:]):
             parts = np.array_split(values, -(-values.size // _AT_ONCE))
-            return np.concatenate([_barycentric(nodes, part).T @ table for part in parts])
+            return np.concatenate([barycentric(nodes, part).T @ table for part in parts])
     return None
+
+
+def _finer_and_finer(
+    values: Floats, computed: Callable[[Floats], Floats]
+) -> Iterator[tuple[Floats, Floats, Floats, Floats]]:
+    """More and more Chebyshev points with what is computed there, rows of a table; and some values with the same.
+
+    Each set of points holds the one before, so that nothing is computed twice.
+    """
+    checks, table = _some(values), np.empty((0, 0))
+    for nodes in _points(values):
+        if table.size == 0:
+            found = computed(np.concatenate([nodes, checks]))
+            table, truth = found[: nodes.size], found[nodes.size :]
+        else:
+            held, table = table, np.empty((nodes.size, truth.shape[1]))
+            table[::2], table[1::2] = held, computed(nodes[1::2])
+        yield nodes, table, checks, truth
 
 
 def _some(values: Floats) -> Floats:
@@ -87,14 +121,3 @@ def _points(values: Floats) -> Iterator[Floats]:
         if 2 * size > values.size or low == high:
             return
         yield 0.5 * (low + high) - 0.5 * (high - low) * np.cos(np.pi * np.arange(size) / (size - 1))
-
-
-def _barycentric(nodes: Floats, at: Floats) -> Floats:
-    """The matrix (nodes, points) that interpolates from Chebyshev points of the second kind."""
-    weights = np.where(np.arange(nodes.size) % 2, -1.0, 1.0)
-    weights[[0, -1]] *= 0.5
-    gap = at[None, :] - nodes[:, None]
-    exact = gap == 0
-    terms = weights[:, None] / np.where(exact, 1.0, gap)
-    terms = np.where(exact.any(axis=0), exact.astype(float), terms)
-    return np.asarray(terms / terms.sum(axis=0))

@@ -42,6 +42,10 @@ Evaluate = Callable[[Route, Model, Floats, Floats], Floats]
 _SPIKE = 3e-4
 #: θ that are given to the approximation together
 _FEWEST = 8
+#: the share of a posterior above which it is said that the approximation stood in
+WEIGHTY = 1e-6
+#: what is said then
+STANDS_IN = "the normal approximation was used"
 #: models for which a route has given up once: most never do, and need no look at their spread
 _SPIKY: set[Model] = set()
 
@@ -192,9 +196,15 @@ class Careful:
         if not self._approximate:
             return []
         places = np.concatenate(self._approximate)
-        low, high = places.min(axis=0), places.max(axis=0)
-        inside = np.all((theta >= low) & (theta <= high), axis=-1)
-        if float(share[inside].sum()) < 1e-6:
-            return []
-        span = ", ".join(f"{name} from {a:.3g} to {b:.3g}" for name, a, b in zip(names, low, high, strict=False))
-        return [f"the exact likelihood could not be computed everywhere: for {span} the normal approximation was used"]
+        inside = np.all((theta >= places.min(axis=0)) & (theta <= places.max(axis=0)), axis=-1)
+        return [] if float(share[inside].sum()) < WEIGHTY else stood_in(names, [places])
+
+
+def stood_in(names: Sequence[str], places: Sequence[Floats]) -> list[str]:
+    """What to say of θ at which the normal approximation was used, and which carry weight."""
+    if not any(len(part) for part in places):
+        return []
+    every = np.concatenate(list(places))
+    ends = zip(names, every.min(axis=0), every.max(axis=0), strict=False)
+    span = ", ".join(f"{name} from {low:.3g} to {high:.3g}" for name, low, high in ends)
+    return [f"the exact likelihood could not be computed everywhere: for {span} {STANDS_IN}"]

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline
 
 from confide.errors import AccuracyError, InvalidArgument
+from confide.inference.panels import Panels, in_panels
 from confide.prior import Prior, free_probes
 
 Floats = NDArray[np.float64]
@@ -27,6 +28,8 @@ NEGLIGIBLE = 30.0
 #: with the one more that a rule has, and its half, they fit the blocks of 128 in which likelihoods are computed
 POINTS = 126
 _MOST_POINTS = 2**14
+#: how many times as many points as there were to begin with resolve a density that is smooth
+_SMOOTH = 2
 _ROUNDS = 60
 #: the share of a line that the mass must fill for its points to be as close as they are to be
 _FILLED = 2 / 3
@@ -174,6 +177,9 @@ def integrate(log_density: LogDensity, low: float, high: float, care: Care) -> L
         if known is None:
             coarse, points = (mean, spread), points * 2
         known = None
+        if points > _SMOOTH * care.points and tolerance <= TOLERANCE:
+            # it is not smooth somewhere: what follows it there tells the rest
+            log_density = log_density if isinstance(log_density, Panels) else in_panels(log_density, low, high)
     raise AccuracyError(
         f"{_MOST_POINTS} points do not resolve the posterior to {tolerance:g}; use method='nuts' or method='mh'"
     )

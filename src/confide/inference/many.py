@@ -8,6 +8,7 @@ each group has a line of its own.
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -15,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide._precision import float64
-from confide.errors import InvalidArgument
+from confide.errors import ApproximationWarning, InvalidArgument
 from confide.inference import careful, line
-from confide.inference.across import across_values, smooth_in_value, summaries_across
+from confide.inference.across import across_values, smooth_in_value, summaries_across, within_range
 from confide.inference.grid import constrained, distinct
 from confide.inference.summaries import NEGLIGIBLE, Summaries, finer, quantiles
 from confide.likelihood import choose_route
@@ -66,24 +67,40 @@ def many_posteriors(
     population = models[0].population
     checked = Prior.of(population, prior)
     routes = tuple(choose_route(model, route) for model in models)
-    arrays = tuple(model.channel.check_value(value) for model, value in zip(models, values, strict=True))
+    checked_values = (model.channel.check_value(value) for model, value in zip(models, values, strict=True))
+    arrays = tuple(within_range(model, value) for model, value in zip(models, checked_values, strict=True))
     if len({array.shape[0] for array in arrays}) != 1:
         raise InvalidArgument("values", [a.shape for a in arrays], "differ in number", "give one row per study")
     if checked.free_dimension > 1:
-        return _one_by_one(models, arrays, checked, probs, route)
+        return _warned(_one_by_one(models, arrays, checked, probs, route))
     low, high = line.reach(checked)
-    problem = _Problem(models, routes, checked)
+    problem = _Problem(models, routes, checked, [])
     ends = problem.narrowed(arrays, float(low[0]), float(high[0]))
 
     def solved(*arrays: Floats) -> Summaries:
         return problem.summaries(arrays, ends, tuple(probs))
 
-    if len(models) > 1 or not smooth_in_value(models[0]):
-        return solved(*arrays)
-    each, where = np.unique(arrays[0], return_inverse=True)
-    tolerance = np.asarray([_QUANTILE] * (2 * len(probs)) + [_MOMENT] * 2)
-    table = summaries_across(each, lambda y: solved(y).columns(), tolerance)
-    return solved(*arrays) if table is None else Summaries.from_columns(table[where])
+    found = None
+    if len(models) == 1 and smooth_in_value(models[0]):
+        each, where = np.unique(arrays[0], return_inverse=True)
+        tolerance = np.asarray([_QUANTILE] * (2 * len(probs)) + [_MOMENT] * 2)
+        table = summaries_across(each, lambda y: solved(y).columns(), tolerance)
+        found = None if table is None else Summaries.from_columns(table[where])
+    found = solved(*arrays) if found is None else found
+    chosen = _approximations(models, routes) if route == "auto" else []
+    return _warned(found._replace(notes=(*chosen, *problem.notes())))
+
+
+def _approximations(models: Sequence[Model], routes: Sequence[Route]) -> list[str]:
+    """What to say of models that nothing exact serves."""
+    pairs = zip(models, routes, strict=True)
+    return [f"no exact likelihood serves {m.channel.statistic}: {careful.STANDS_IN}" for m, r in pairs if r.approximate]
+
+
+def _warned(found: Summaries) -> Summaries:
+    for note in found.notes:
+        warnings.warn(note, ApproximationWarning, stacklevel=4)
+    return found
 
 
 _AXES = {"mean": 0, "sd": 0, "lower": 1, "upper": 1}
@@ -93,13 +110,22 @@ class _Problem(NamedTuple):
     models: tuple[Model, ...]
     routes: tuple[Route, ...]
     prior: Prior
+    #: θ that carry weight in a posterior where the normal approximation stood in
+    approximate: list[Floats]
+
+    def notes(self) -> list[str]:
+        """What to say of the likelihoods that were used."""
+        return careful.stood_in(self.prior.names, self.approximate)
 
     def summaries(self, arrays: tuple[Floats, ...], ends: tuple[float, float], probs: tuple) -> Summaries:
         """Of the posterior of each row of values, in their order."""
         parts = self.solve(arrays, *ends, np.arange(arrays[0].shape[0]), probs, 0)
         order = np.argsort(np.concatenate([index for index, _ in parts]))
-        stacked = [np.concatenate([getattr(part, name) for _, part in parts], axis) for name, axis in _AXES.items()]
-        return Summaries(*(np.take(array, order, axis) for array, axis in zip(stacked, _AXES.values(), strict=True)))
+        joined = {
+            name: np.concatenate([getattr(part, name) for _, part in parts], axis).take(order, axis)
+            for name, axis in _AXES.items()
+        }
+        return Summaries(**joined)
 
     @property
     def rough(self) -> bool:
@@ -124,12 +150,20 @@ class _Problem(NamedTuple):
         usable = np.isfinite(log_prior) & np.all(np.isfinite(theta), axis=-1)
         asked, where = distinct(np.where(usable[:, None], theta, theta[np.argmax(usable)]))
         total = np.zeros((len(asked), arrays[0].shape[0]))
+        replaced = np.zeros(len(asked), dtype=bool)
         for model, route, values in zip(self.models, self.routes, arrays, strict=True):
             if rough:
                 total += careful.roughly(route, model, asked, values)
             else:
-                total += careful.log_likelihood(route, model, asked, values, across_values)[0]
-        return line.clean(np.where(usable[:, None], total[where] + log_prior[:, None], -np.inf))
+                found, gave_up = careful.log_likelihood(route, model, asked, values, across_values)
+                total += found
+                replaced |= gave_up
+        density = line.clean(np.where(usable[:, None], total[where] + log_prior[:, None], -np.inf))
+        if np.any(replaced):
+            share = np.exp(density - density.max(axis=0))
+            weighty = replaced[where] & np.any(share > careful.WEIGHTY * share.sum(axis=0), axis=1)
+            self.approximate.append(theta[weighty])
+        return density
 
     def solve(
         self, arrays: tuple[Floats, ...], low: float, high: float, index: NDArray[np.int64], probs: tuple, depth: int
@@ -234,16 +268,19 @@ def _one_by_one(
     from confide.published import Release
 
     means, sds, lowers, uppers = [], [], [], []
+    notes: set[str] = set()
     for row in range(arrays[0].shape[0]):
         releases = [Release(model.channel, array[row]) for model, array in zip(models, arrays, strict=True)]
         found = infer(models[0].population, releases, prior, same_records=False, route=route, key=row)
         means.append(_flat(found.mean))
         sds.append(_flat(found.sd))
-        ends = [found.quantile([0.5 - prob / 2, 0.5 + prob / 2]) for prob in probs]
-        lowers.append([np.concatenate([np.ravel(part[0]) for part in end.values()]) for end in ends])
-        uppers.append([np.concatenate([np.ravel(part[1]) for part in end.values()]) for end in ends])
+        notes.update(note for note in found.diagnostics.warnings if careful.STANDS_IN in note)
+        each = [found.quantile([0.5 - prob / 2, 0.5 + prob / 2]) for prob in probs]
+        lowers.append([np.concatenate([np.ravel(part[0]) for part in end.values()]) for end in each])
+        uppers.append([np.concatenate([np.ravel(part[1]) for part in end.values()]) for end in each])
     swap = (1, 0, 2)
-    return Summaries(np.asarray(means), np.asarray(sds), np.transpose(lowers, swap), np.transpose(uppers, swap))
+    ends = np.transpose(lowers, swap), np.transpose(uppers, swap)
+    return Summaries(np.asarray(means), np.asarray(sds), *ends, tuple(sorted(notes)))
 
 
 def _flat(values: Any) -> Floats:

@@ -20,12 +20,16 @@ _FINER = 6
 
 
 class Summaries(NamedTuple):
-    """Of each of Y posteriors: mean and sd (Y, d), and the ends of central intervals (P, Y, d)."""
+    """Of each of Y posteriors: mean and sd (Y, d), and the ends of central intervals (P, Y, d).
+
+    `notes` say where an approximation stood in for the exact likelihood.
+    """
 
     mean: Floats
     sd: Floats
     lower: Floats
     upper: Floats
+    notes: tuple[str, ...] = ()
 
     def columns(self) -> Floats:
         """One row for each posterior of one parameter: the ends of intervals, mean and sd."""

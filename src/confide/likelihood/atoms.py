@@ -189,7 +189,7 @@ def _noisy_record(record: Outside, z: Floats, scale: float, sloped: bool) -> tup
     rows = max(1, 4_000_000 // record.s.size)
     for first in range(0, points.size, rows):
         some_points = np.s_[first : first + rows]
-        matrix = kernel(record, points[some_points], scale)
+        matrix = kernel(record.s.tobytes(), record.panels, points[some_points].tobytes(), scale)
         h[some_points] = matrix @ record.weights
         if sloped and record.weight_slopes is not None:
             dh[some_points] = matrix @ record.weight_slopes.T
@@ -200,8 +200,10 @@ def _noisy_record(record: Outside, z: Floats, scale: float, sloped: bool) -> tup
     return found, (np.where(h > 0, 1.0 / np.where(h > 0, h, 1.0), 0.0)[:, None] * dh)[place] if sloped else None
 
 
-def kernel(record: Outside, z: Floats, scale: float) -> Floats:
-    """e^{−|z − s|/scale} (Z, J) as a matrix on weights, its kink integrated exactly."""
+@functools.lru_cache(maxsize=2)
+def kernel(values: bytes, panels: int, places: bytes, scale: float) -> Floats:
+    """e^{−|z − s|/scale} (Z, J) as a matrix on weights, its kink integrated exactly; θ with the same nodes share it."""
+    record, z = Outside(np.frombuffer(values), np.empty(0), panels), np.frombuffer(places)
     matrix = np.exp(-np.abs(z[:, None] - record.s) / scale)
     row, panel = np.nonzero((z[:, None] > record.ends[0]) & (z[:, None] < record.ends[1]))
     if row.size == 0:

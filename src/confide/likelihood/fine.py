@@ -129,7 +129,7 @@ class Fine:
         noise[0] *= 0.5
         fades = [_fade(self.frequencies, self.frequencies / part) for part in (8, 4, 2, 1)]
         rows = np.stack([*(rest * noise * fade for fade in fades), *(part * noise * fades[-1] for part in derivative)])
-        found = nufft.values(nufft.spreading(self.step * y, self.frequencies), rows)
+        found = nufft.values(self.step * y, rows)
         peak = n * log_total + log_noise - contour.tau * y
         (total, moved), slope = _extrapolated(found[:4]), found[4:].T
         rounding = 2.0**-50 * float(np.sum(np.abs(rows[3])))

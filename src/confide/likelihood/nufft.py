@@ -20,6 +20,8 @@ Complexes = NDArray[np.complex128]
 #: grid points that a point is spread over, and the exponent of the bump, for a grid twice as fine as it needs to be
 _WIDTH = 16
 _BETA = 2.3 * _WIDTH
+#: points that are summed for one by one, and how many frequencies at a time
+_FEW, _STRIDE = 12, 256
 
 
 def _bump(distance: Floats) -> Floats:
@@ -58,11 +60,23 @@ def transform(spread: sparse.csr_array, weights: Floats, frequencies: int) -> Co
     return np.conj(fft.rfft(grid, axis=-1)[..., : frequencies + 1]) * _deconvolution(frequencies)
 
 
-def values(spread: sparse.csr_array, coefficients: Complexes) -> Floats:
-    """Re Σ_k c_k e^{−ikx} at the points that were spread, for rows of coefficients (B, K+1): shape (B, points)."""
+def values(x: Floats, coefficients: Complexes) -> Floats:
+    """Re Σ_k c_k e^{−ikx} at points x, periodic in 2π, for rows of coefficients (B, K+1): shape (B, points)."""
     frequencies = coefficients.shape[-1] - 1
-    size = _size(frequencies)
+    if x.size <= _FEW:
+        return _plainly(x, coefficients)
+    size, spread = _size(frequencies), spreading(x, frequencies)
     scaled = np.conj(coefficients * _deconvolution(frequencies))
     scaled[..., 1:] *= 0.5  # irfft counts each frequency twice
     grid = fft.irfft(scaled, n=size, axis=-1) * size
     return np.asarray((spread.T @ grid.T).T)
+
+
+def _plainly(x: Floats, coefficients: Complexes) -> Floats:
+    """The same for few points, where a fast transform computes far more than is asked; e^{−ikx} from k = Ka + b."""
+    count = coefficients.shape[-1]
+    rows = -(-count // _STRIDE)
+    padded = np.pad(coefficients, [(0, 0), (0, rows * _STRIDE - count)]).reshape(-1, rows, _STRIDE)
+    inner = padded @ np.exp(-1j * np.outer(np.arange(_STRIDE), x))  # (B, rows, points)
+    outer = np.exp(-1j * np.outer(np.arange(rows) * _STRIDE, x))
+    return np.asarray(np.einsum("brp,rp->bp", inner, outer).real)

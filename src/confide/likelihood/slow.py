@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import jax
@@ -55,8 +55,8 @@ def invert_slowly(group: Group, thetas: Floats, y: Floats) -> tuple[Floats, Floa
         log_prob, error, _ = in_sums(group, thetas, y, scores=False)
         return log_prob, np.where(error < SETTLED, 0.0, error)
     log_prob, error = np.empty(y.shape), np.empty(y.shape)
-    for rows, found in _settled(group, thetas, y, scores=False):
-        log_prob[rows], error[rows] = found.log_prob, found.error
+    for at, found in _settled(group, thetas, y, scores=False):
+        log_prob[at], error[at] = found.log_prob, found.error
     return log_prob, np.where(error < SETTLED, 0.0, error)
 
 
@@ -67,34 +67,39 @@ def invert_slowly_with_score(group: Group, thetas: Floats, y: Floats) -> tuple[F
         return log_prob, np.where(error < SETTLED, 0.0, error), score
     log_prob, error = np.empty(y.shape), np.empty(y.shape)
     score = np.empty((*y.shape, thetas.shape[1]))
-    for rows, found in _settled(group, thetas, y, scores=True):
+    for at, found in _settled(group, thetas, y, scores=True):
         assert found.score is not None
-        log_prob[rows], error[rows], score[rows] = found.log_prob, found.error, found.score
+        log_prob[at], error[at], score[at] = found.log_prob, found.error, found.score
     return log_prob, np.where(error < SETTLED, 0.0, error), score
 
 
-def _settled(group: Group, thetas: Floats, y: Floats, *, scores: bool) -> Iterator[tuple[int, Found]]:
-    """Each θ with more and more frequencies until its values stand still, or there are no more."""
+def _settled(
+    group: Group, thetas: Floats, y: Floats, *, scores: bool
+) -> Iterator[tuple[tuple[int, NDArray[np.intp]], Found]]:
+    """A θ and some of its values at a time: with more and more frequencies those that do not stand still yet."""
     for start in range(0, len(thetas), _ROWS):
+        rows = np.arange(start, min(start + _ROWS, len(thetas)))
+        columns = {row: np.arange(y.shape[1]) for row in rows.tolist()}
         for period in _periods(group):
-            pending = np.arange(start, min(start + _ROWS, len(thetas)))
             frequencies, most = _FEWEST, _most(group, period)
-            while pending.size:
-                unsettled = []
+            while columns:
+                rows, unsettled = np.asarray(list(columns)), {}
+                some = [y[row, each] for row, each in columns.items()]
                 try:
-                    for row, found in _attempt(group, thetas[pending], y[pending], frequencies, period, scores=scores):
-                        yield int(pending[row]), found
-                        if np.max(found.error) > _TRIED:
-                            unsettled.append(pending[row])
+                    for at, found in _attempt(group, thetas[rows], some, frequencies, period, scores=scores):
+                        row = int(rows[at])
+                        yield (row, columns[row]), found
+                        if np.any(found.error > _TRIED):
+                            unsettled[row] = columns[row][found.error > _TRIED]
                 except AccuracyError:
                     if frequencies == _FEWEST:
                         raise
                     break  # no nodes can follow so many: what there is stays, with its error
-                pending = np.asarray(unsettled, dtype=int)
+                columns = unsettled
                 if frequencies >= most:
                     break
                 frequencies = min(frequencies * _MORE, most)
-            if pending.size == 0:
+            if not columns:
                 break
 
 
@@ -121,7 +126,7 @@ def _most(group: Group, period: float) -> int:
 
 
 def _attempt(
-    group: Group, thetas: Floats, y: Floats, frequencies: int, period: float, *, scores: bool
+    group: Group, thetas: Floats, y: Sequence[Floats], frequencies: int, period: float, *, scores: bool
 ) -> Iterator[tuple[int, Found]]:
     model, inversion = group.model, group.inversion
     reference, n = float(inversion.reference), int(model.channel.n)

@@ -54,9 +54,9 @@ class SpectralRoute(Route):
     def log_likelihood(self, model: Model, thetas: Any, values: Any) -> Floats:
         """Grouped, checked inversion at concrete θ and y."""
         thetas, values = np.asarray(thetas), np.asarray(values)
-        result, cut = np.empty((2, len(thetas), len(values)))
+        result, cut = np.full((len(thetas), len(values)), -np.inf), np.full((len(thetas), len(values)), np.inf)
         groups = plan(model, thetas)
-        for group in groups:
+        for group in (each for each in groups if not each.slow):
             result[group.index], cut[group.index] = _at_values(group, thetas[group.index], values)
         lost = _lost(result, cut)
         for group in groups:
@@ -110,8 +110,6 @@ def _at_values(group: Group, thetas: Floats, values: Floats) -> tuple[Floats, Fl
     """log p and cut-off at all θ and values: many values share contours, but one by one where that costs digits."""
     inversion = group.inversion
     each = np.broadcast_to(values, (len(thetas), len(values)))
-    if not inversion.transform.invertible:
-        return np.full(each.shape, -np.inf), np.full(each.shape, np.inf)
     if len(values) < runs.FEWEST or not runs.serve(inversion):
         return in_blocks(group, inversion, thetas, each)
     log_prob, cut, rounding = runs.in_runs(inversion, group.law, thetas, values, group.spread)

@@ -57,8 +57,8 @@ def spectral_information(model: Model, thetas: Floats) -> jax.Array:
     result = np.zeros((len(thetas), thetas.shape[1], thetas.shape[1]))
     told = np.flatnonzero(_varies(model, thetas))
     for group in plan(model, thetas[told]) if told.size else ():
-        found, sure = _integrate(model, group, group.thetas, _scores)
-        if not np.all(sure):
+        found, sure = _integrate(model, group, group.thetas, _slow_scores if group.slow else _scores)
+        if not np.all(sure) and not group.slow:
             found[~sure], sure[~sure] = _integrate(model, group, group.thetas[~sure], _slow_scores)
         if not np.all(sure):
             raise AccuracyError(
@@ -189,8 +189,6 @@ def _scores(group: Group, thetas: Floats, y: Floats) -> tuple[Floats, Floats, Fl
     matter: where p falls steeply at an edge of what the statistic can be, next to which the noise is narrow.
     """
     inversion = group.inversion
-    if not inversion.transform.invertible:
-        return _slow_scores(group, thetas, y)
     on_lattice = noise_step(inversion.transform) > 0 or lattice_period(inversion.transform) > 0
     for run in (1,) if on_lattice else (ORDER, 1):
         log_prob, cut, score, rounding = _in_runs(group, inversion, thetas, y, run)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from confide.errors import AccuracyError
 from confide.likelihood import inversion as inv
-from confide.likelihood.atoms import atom_values
+from confide.likelihood.atoms import atom_values, nearest_atom
 from confide.likelihood.blocks import blocks, filled
 from confide.likelihood.channel_noise import lattice_period, noise_step, noise_transform
 from confide.likelihood.contour import Grid
@@ -26,7 +26,7 @@ from confide.likelihood.lattice import lattice_spacing
 from confide.likelihood.law import MovingLaw, Nodes, law_for, moments_at, nodes_at, slopes_at
 from confide.likelihood.levels import on_levels, slopes_on_levels
 from confide.likelihood.record import RecordLaw
-from confide.likelihood.transforms import NoiseTransform
+from confide.likelihood.transforms import LaplaceTransform, NoiseTransform
 from confide.mechanism.lattice import DiscreteGaussian, DiscreteLaplace
 from confide.mechanism.noise import GaussianNoise, LaplaceNoise
 
@@ -43,6 +43,8 @@ CUT, SETTLED = 1e-10, 1e-9
 _MANY = 300
 #: the least spread of y that a grid is made for, in ranges of s: a law of one point has none
 _NARROWEST = 1e-9
+#: the probability that all records sit in atoms, above which a few frequencies cannot suffice: it does not decay
+_IN_ATOMS = 1e-6
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,7 @@ class Group:
     inversion: inv.Inversion
     spread: float  # the least standard deviation of y, without the noise if that has poles
     widest: float  # and the largest
+    slow: bool  # whether more frequencies than a few are needed in any case
 
     def nodes(self, thetas: Floats) -> Nodes:
         """The laws at θ; of a statistic on a lattice as masses of its levels."""
@@ -111,17 +114,34 @@ def _plan(model: Model, content: bytes) -> tuple[Group, ...]:
     low, high = model.channel.statistic.ranges[0]
     spread = np.maximum(spread, _NARROWEST * (high - low) * math.sqrt(model.channel.n))
     width = np.sqrt(spread**2 / model.channel.n + transform.variance)
-    order = np.argsort(width)
+    slow = _hardly_decays(model, law, thetas)
     groups = []
-    for index in _runs(order, width):
+    for index in [run for part in (slow, ~slow) for run in _runs(np.flatnonzero(part), width)]:
         n = float(model.channel.n)
         grid = frequency_grid(transform, float(spread[index].min()), n)
         reference = float(reference_of(model, float(np.median(mean[index]))))
         grid = Grid(float(grid.step), float(grid.half))
         inversion = inv.Inversion(transform, reference, n, grid, FIRST, _padded_atoms(model))
         ends = float(width[index].min()), float(width[index].max())
-        groups.append(Group(index, model, thetas[index], law, inversion, *ends))
-    return tuple(_verified(model, group, thetas, mean, width) for group in groups)
+        groups.append(Group(index, model, thetas[index], law, inversion, *ends, bool(slow[index[0]])))
+    return tuple(group if group.slow else _verified(model, group, thetas, mean, width) for group in groups)
+
+
+def _hardly_decays(model: Model, law: RecordLaw | MovingLaw, thetas: Floats) -> NDArray[np.bool_]:
+    """At which θ all records may well sit in atoms, so that under Laplace noise the transform decays like t⁻² only.
+
+    At all of them, where the noise has no transform that serves.
+    """
+    atoms = atom_values(model.population, model.channel.statistic)  # type: ignore[arg-type]
+    transform = noise_transform(model)
+    if transform is None or not transform.invertible:
+        return np.ones(len(thetas), dtype=bool)
+    if type(transform) is not LaplaceTransform or atoms.size == 0:
+        return np.zeros(len(thetas), dtype=bool)
+    nodes = nodes_at(law, filled(thetas))
+    in_atoms = nearest_atom(np.asarray(nodes.s), atoms) >= 0
+    mass = np.sum(np.where(in_atoms, np.asarray(nodes.weights), 0.0), axis=-1)[: len(thetas)]
+    return np.asarray(mass > _IN_ATOMS ** (1.0 / model.channel.n))
 
 
 def _padded_atoms(model: Model) -> Any:
@@ -152,8 +172,8 @@ def tilt_of(model: Model) -> tuple[float, float]:
     return 12.0 / math.sqrt(n), steepest
 
 
-def _runs(order: NDArray[np.intp], width: Floats) -> list[NDArray[np.intp]]:
-    runs, start = [], 0
+def _runs(chosen: NDArray[np.intp], width: Floats) -> list[NDArray[np.intp]]:
+    order, runs, start = chosen[np.argsort(width[chosen])], [], 0
     for i in range(1, len(order) + 1):
         if i == len(order) or width[order[i]] > _GROUP * width[order[start]]:
             runs.append(order[start:i])
@@ -163,8 +183,6 @@ def _runs(order: NDArray[np.intp], width: Floats) -> list[NDArray[np.intp]]:
 
 def _verified(model: Model, group: Group, thetas: Floats, mean: Floats, width: Floats) -> Group:
     """Shorten the step until that moves nothing, at the narrowest and widest θ of the group."""
-    if not group.inversion.transform.invertible:
-        return group
     ends = group.index[[0, -1]]
     reach = width[ends] + getattr(model.channel.law.noise, "scale", 0.0)  # type: ignore[attr-defined]
     y = mean[ends][:, None] + reach[:, None] * np.asarray([-3.0, -1.0, -0.3, 0.0, 0.3, 1.0, 3.0])

@@ -22,7 +22,7 @@ from confide.inference import line
 Floats = NDArray[np.float64]
 
 _KNOTS, _MOST_KNOTS = 256, 2**13
-_MOST_POINTS = 2**12
+_MOST_POINTS = 2**9
 _TOLERANCE = 1e-8
 
 

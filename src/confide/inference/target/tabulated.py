@@ -1,8 +1,8 @@
 """p(y | θ) of one parameter, tabulated where the posterior lies and interpolated: for chains on costly routes.
 
-Beyond the table the posterior is below e^{−30} of its largest value, and is taken as zero. An average over simulated
-windows may jump, where a window passes y: there the table has as many knots as the moments of the posterior need, and
-jumps smaller than the average's own error are smoothed.
+Beyond the table the posterior is below e^{−30} of its largest value, and is taken as zero. A likelihood may have a
+kink, and an average over simulated windows may jump, where a window passes y: there the table has as many knots as the
+moments of the posterior need, and jumps smaller than the average's own error are smoothed.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from confide.errors import AccuracyError
 from confide.inference import line
 from confide.inference.careful import Careful
 from confide.inference.grid import COSTLY, log_density, narrowed
@@ -49,9 +50,12 @@ class TabulatedTarget(Target):
 
         care = COSTLY if joint.simulated else line.Care()
         first, last = (float(end[0]) for end in narrowed(careful, values, prior, *line.reach(prior), care))
-        if joint.simulated:
-            return cls(prior, through(*log_likelihood_on(line.integrate(posterior, first, last, care), prior)))
-        return cls(prior, tabulated(log_likelihood, *line.locate(posterior, first, last, line.POINTS)))
+        if not joint.simulated:
+            try:
+                return cls(prior, tabulated(log_likelihood, *line.locate(posterior, first, last, line.POINTS)))
+            except AccuracyError:
+                pass  # it is not smooth somewhere: as many knots as the posterior's moments need
+        return cls(prior, through(*log_likelihood_on(line.integrate(posterior, first, last, care), prior)))
 
     def draw(self, key: jax.Array, theta: jax.Array, other: jax.Array, current: Latent, count: int) -> Latent:
         """Nothing, so many times."""
