@@ -48,7 +48,9 @@ def _optimize(words: list[str], save: Path | None) -> int:
     rows = list(optimum.run(optimum.grid(words), save))
     bad, least = sum(bool(row.complaint) for row in rows), min(rows, key=lambda row: row.share)
     middle = np.median([row.seconds for row in rows])
-    print(f"{len(rows)} cases: {bad} wrong; the least share {least.share:.2%} ({least.population}), median {middle:.1f} s")
+    print(
+        f"{len(rows)} cases: {bad} wrong; the least share {least.share:.2%} ({least.population}), median {middle:.1f} s"
+    )
     return int(bad > 0)
 
 

@@ -16,7 +16,9 @@ import numpy as np
 from scipy import fft, stats
 from scipy.optimize import brentq
 
-LEVELS = np.asarray([1e-4, 0.002, 0.01, 0.03, 0.07, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.93, 0.97, 0.99, 0.998])
+LEVELS = np.asarray(
+    [1e-4, 0.002, 0.01, 0.03, 0.07, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.93, 0.97, 0.99, 0.998]
+)
 THRESHOLDS = np.linspace(0.03, 0.97, 48)
 TRANSFORMS = ("x", "abs(x)", "x**2", "sqrt(abs(x))", "abs(x)**1.5", "abs(x)**3", "x/(1 + x**2)")
 POSITIVE = ("log(x)", "1/x", "x**-0.5")
@@ -86,7 +88,9 @@ def noises(guarantee):
     if kind == "pure":
         return (Noise("laplace", 1 / level),)
     if kind == "zcdp":
-        return Noise("gaussian", (2 * level) ** -0.5), Noise("laplace", 1 / brentq(lambda r: _renyi(r) - level, 1e-3, 50))
+        return Noise("gaussian", (2 * level) ** -0.5), Noise(
+            "laplace", 1 / brentq(lambda r: _renyi(r) - level, 1e-3, 50)
+        )
     epsilon, delta = level
     return Noise("gaussian", 1 / brentq(lambda r: _hockey(r, epsilon) - delta, 1e-3, 50)), Noise(
         "laplace", 1 / (epsilon - 2 * np.log1p(-delta))
@@ -139,7 +143,9 @@ class Candidates:
         for text in texts:
             for i, low in enumerate(ends):
                 for high in ends[i + 1 :]:
-                    self._add(rows, f"{text} on ({low:.4g}, {high:.4g})", evaluated(text, np.clip(records.x, low, high)))
+                    self._add(
+                        rows, f"{text} on ({low:.4g}, {high:.4g})", evaluated(text, np.clip(records.x, low, high))
+                    )
         for t in places:
             self._add(rows, f"x > {t:.4g}", 1.0 * (records.x > t))
         for t in sizes:
@@ -161,11 +167,15 @@ class Candidates:
         for noise in noises(guarantee):
             logs, table = _location(noise.kind)
             # of the sum, with values in [0, n] and noise of the stated scale
-            of_mean = np.exp(np.interp(0.5 * np.log(n * self.variance) - np.log(noise.scale), logs, table)) / noise.scale**2
+            of_mean = (
+                np.exp(np.interp(0.5 * np.log(n * self.variance) - np.log(noise.scale), logs, table)) / noise.scale**2
+            )
             leading = (n * self.slope) ** 2 * of_mean
             whole = leading + 0.5 * (n * self.d_variance / (n * self.variance + noise.variance)) ** 2
             chosen = {*np.argsort(-leading)[: 2 * leaders // 3], *np.argsort(-whole)[: leaders // 3]}
-            found += [(information(self.records, self.s[i], n, noise), f"{self.names[i]}, {noise.kind}") for i in chosen]
+            found += [
+                (information(self.records, self.s[i], n, noise), f"{self.names[i]}, {noise.kind}") for i in chosen
+            ]
         figure, name = max(found)
         return name, figure
 

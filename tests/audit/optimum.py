@@ -55,7 +55,9 @@ class Case:
 
     def __str__(self):
         said = f"{self.population}, {self.guarantee}, n = {self.n}: {self.winner}, {self.mechanism}"
-        return f"{self.share:7.2%} {self.seconds:6.1f} s  {said}" + (f"  WRONG: {self.complaint}" if self.complaint else "")
+        return f"{self.share:7.2%} {self.seconds:6.1f} s  {said}" + (
+            f"  WRONG: {self.complaint}" if self.complaint else ""
+        )
 
 
 @functools.lru_cache(maxsize=2)
