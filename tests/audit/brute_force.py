@@ -137,7 +137,7 @@ class Candidates:
         ends, places = np.unique(plain.quantile(LEVELS)), np.unique(plain.quantile(THRESHOLDS))
         self.records = records = Records(law, theta, at=[*ends, *places, *sizes, *-sizes])
         middle, half = plain.quantile(0.5), float(np.diff(plain.quantile(np.asarray([0.25, 0.75])))[0]) / 2
-        texts = TRANSFORMS + (f"((x - {middle})/{half})/(1 + ((x - {middle})/{half})**2)",)
+        texts = (*TRANSFORMS, f"((x - {middle})/{half})/(1 + ((x - {middle})/{half})**2)")
         texts += POSITIVE if records.x[0] > 0 else ()
         self.names, rows = [], []
         for text in texts:
