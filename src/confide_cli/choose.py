@@ -95,8 +95,9 @@ def optimize(study: Study, page: Page, as_json: bool) -> None:
     }
 
     def show() -> None:
-        wanted = ["statistic", "mechanism", "information", "efficiency", "share of best", "method"]
-        table(rows[:12], [name for name in wanted if name in rows[0]])
+        ranks = found.problem.criterion.name
+        wanted = ["statistic", "mechanism", ranks, "information", "efficiency", "share of best", "method"]
+        table(rows[:12], list(dict.fromkeys(name for name in wanted if name in rows[0])))
         say()
         say(found.explain())
         say()

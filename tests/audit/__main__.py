@@ -1,14 +1,18 @@
-"""`python -m tests.audit --models N --seed S`: what random models show, one line for each complaint."""
+"""`python -m tests.audit --models N --seed S`: what random models show, one line for each complaint.
+
+With `--optimize` the channels that `optimize` finds, against brute force: a row for each population, guarantee and n.
+"""
 
 from __future__ import annotations
 
 import argparse
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 
-from tests.audit import questions, verdict
+from tests.audit import optimum, questions, verdict
 
 
 def main() -> int:
@@ -21,7 +25,13 @@ def main() -> int:
         "--only", default=None, help="one kind of question, such as mean, lattice, each, rank or smooth"
     )
     parser.add_argument("--about", default="all", choices=("all", *verdict.ABOUT), help="what to ask")
+    parser.add_argument(
+        "--optimize", nargs="*", metavar="WORD", help="judge optimize instead, for populations whose names hold a word"
+    )
+    parser.add_argument("--save", type=Path, help="a table that --optimize adds to, and goes on with")
     given = parser.parse_args()
+    if given.optimize is not None:
+        return _optimize(given.optimize, given.save)
     start, found = time.perf_counter(), []
     for one in sample(given.models, given.seed, given.only):
         result = verdict.judge(one, with_posterior=len(found) % 5 == 0, about=given.about)
@@ -32,6 +42,17 @@ def main() -> int:
             print(result, flush=True)
     print(summary(found, time.perf_counter() - start))
     return int(any(v.wrong or v.silent for v in found))
+
+
+def _optimize(words: list[str], save: Path | None) -> int:
+    """Exit 1 if a winner says less than 98% of the best plain channel, or not what it is said to."""
+    rows = list(optimum.run(optimum.grid(words), save))
+    bad, least = sum(bool(row.complaint) for row in rows), min(rows, key=lambda row: row.share)
+    middle = np.median([row.seconds for row in rows])
+    print(
+        f"{len(rows)} cases: {bad} wrong; the least share {least.share:.2%} ({least.population}), median {middle:.1f} s"
+    )
+    return int(bad > 0)
 
 
 def sample(models: int, seed: int, only: str | None = None):

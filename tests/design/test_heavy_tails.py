@@ -1,6 +1,4 @@
-"""`optimize` where tails are heavy: what it finds, against brute force that shares no code with it."""
-
-import functools
+"""What a search looks at where tails are heavy. What it finds is judged in `tests/audit/test_optimize.py`."""
 
 import jax
 import numpy as np
@@ -14,94 +12,9 @@ from confide.design import optimize
 from confide.design.families.score import scores
 from confide.design.points import points
 from confide.design.tabulated import tabulate
+from tests.audit import choices
 
-from . import brute_force, populations
-
-GUARANTEES = {
-    "PureDP(1)": (cf.PureDP(1.0), ("pure", 1.0)),
-    "ZCDP(.5)": (cf.ZCDP(0.5), ("zcdp", 0.5)),
-    "GDP(1)": (cf.GDP(1.0), ("gdp", 1.0)),
-}
-SIZES = (20, 100, 10_000)
-#: population, guarantee, and the information of a plain candidate with n = 100 that was tried by hand
-PLAIN = [
-    ("Cauchy loc", "ZCDP(.5)", 41.2),
-    ("t 1.5", "PureDP(1)", 47.4),
-    ("inverse gamma", "PureDP(1)", 27.9),
-    ("Pareto 1.2", "PureDP(1)", 50.5),
-    ("half-Cauchy", "PureDP(1)", 42.8),
-]
-
-
-EVERYTHING = populations.light() | populations.heavy()
-
-
-@functools.cache
-def records(name):
-    _, theta, law = EVERYTHING[name]
-    return brute_force.Records(law, theta)
-
-
-def by_hand(name, channel, guarantee):
-    """The information of a mean that was found, by the law of the sum on a lattice."""
-    kind, scale = brute_force.noise_scale(guarantee, channel.n)
-    statistic = channel.statistic
-    assert isinstance(statistic, cf.Mean)
-    assert type(channel.mechanism).__name__.lower() == kind
-    low, high = statistic.range
-    x = records(name).x
-    s = (np.asarray(statistic.transforms[0](np.clip(x, *statistic.bounds)), dtype=float) - low) / (high - low)
-    return brute_force.information(records(name), np.clip(s, 0, 1), channel.n, kind, scale)
-
-
-@pytest.mark.parametrize(("name", "guarantee", "plain"), PLAIN)
-def test_no_plain_candidate_says_more(name, guarantee, plain):
-    population, theta = populations.population(name), EVERYTHING[name][1]
-    privacy, known = GUARANTEES[guarantee]
-    found = optimize(population, privacy=privacy, n=100, theta=theta, exact=False)
-    truth = by_hand(name, found.best, known)
-    assert truth >= plain
-    assert found.table["information"][0] == pytest.approx(truth, rel=0.01)
-    # bounds that people can read, within the bulk of the records
-    assert len(str(found.best.statistic)) < 120
-    assert np.max(np.abs(found.best.statistic.bounds)) < 100
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("name", "guarantee", "plain"), PLAIN)
-def test_the_winner_has_an_exact_figure_that_no_plain_candidate_has(name, guarantee, plain):
-    population, theta = populations.population(name), EVERYTHING[name][1]
-    privacy, known = GUARANTEES[guarantee]
-    found = optimize(population, privacy=privacy, n=100, theta=theta)
-    assert found.table["exact"][0] >= plain
-    assert found.table["exact"][0] == pytest.approx(by_hand(name, found.best, known), rel=1e-3)
-    assert not found.notes
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", list(EVERYTHING))
-def test_the_search_is_never_below_brute_force(name):
-    population, (_, theta, law) = populations.population(name), EVERYTHING[name]
-    # next to a moving end of the support rare records say the most, which numeric slopes cannot follow for many
-    sizes = SIZES[:2] if population.moving else SIZES
-    for privacy, known in GUARANTEES.values():
-        for n in sizes:
-            found = optimize(population, privacy=privacy, n=n, theta=theta, exact=False)
-            _, brute = brute_force.best(law, theta, known, n)
-            assert by_hand(name, found.best, known) >= 0.98 * brute, (privacy, n)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("name", "turn"), [(name, turn) for turn, name in enumerate(EVERYTHING)])
-def test_the_winner_is_never_below_brute_force(name, turn):
-    """The exact figure that crowns it, for one guarantee and n after another."""
-    population, (_, theta, law) = populations.population(name), EVERYTHING[name]
-    privacy, known = list(GUARANTEES.values())[turn % 3]
-    n = SIZES[turn // 3 % 3]
-    found = optimize(population, privacy=privacy, n=n, theta=theta)
-    exact = found.table["exact"][0]
-    assert exact >= 0.98 * brute_force.best(law, theta, known, n)[1]
-    assert exact == pytest.approx(by_hand(name, found.best, known), rel=5e-3)
+EVERYTHING = choices.light() | choices.heavy()
 
 
 FORMS = [
@@ -116,7 +29,7 @@ FORMS = [
 
 
 def law_of(name):
-    population, theta = populations.population(name), EVERYTHING[name][1]
+    population, theta = choices.population(name), EVERYTHING[name][1]
     with jax.enable_x64(True):
         return tabulate(population, points(population, theta, None))
 

@@ -262,3 +262,13 @@ def test_bad_input_is_refused(given, error):
     settings = {"privacy": cf.GDP(1.0), "n": 100, "theta": 2.0, "exact": False} | given
     with pytest.raises(error):
         optimize(VARIANCE, **settings)
+
+
+def test_powers_of_counts_are_whole():
+    """The sums of other powers lie on no lattice, and their law is costly to invert: many atoms, nothing between."""
+    found = optimize(
+        cf.populations.poisson(), privacy=cf.PureDP(1.0), n=20, theta=3.0, families=[families.Power()], exact=False
+    )
+    exponent = str(found.best.statistic.transforms[0]).partition("**")[2] or "1"
+    assert exponent in {"1", "2", "3", "4"}
+    assert found.table["efficiency"][0] > 0.5

@@ -8,12 +8,15 @@ import re
 import numpy as np
 import numpyro.distributions as dist
 import pytest
+from matplotlib.colors import to_hex
 
 import confide as cf
 from confide.plots.chains import chains
 from confide.plots.noise import spread
 from confide.plots.posterior import curves
 from confide.plots.share import bars
+from confide.plots.style import BLUE
+from confide.reporting.content import content
 from confide.reporting.promise import in_plain_words
 from confide.reporting.script import script
 from confide.reporting.source import Unwritable, source
@@ -166,8 +169,29 @@ def test_ranks_are_flat_for_chains_that_agree_and_not_for_one_that_is_stuck():
     assert flat.ranks.sum() == draws.size
 
 
-def test_bars_are_ranked_and_skip_what_does_not_exist():
-    assert [bar.label for bar in bars(["a", "b", "c"], [0.1, np.nan, 0.9])] == ["c", "a"]
+def test_bars_have_the_order_of_the_table_and_skip_what_does_not_exist():
+    drawn = bars(["a", "b", "c"], [0.9, np.nan, 0.95])
+    assert [(bar.label, bar.best) for bar in drawn] == [("a", True), ("c", False)]
+
+
+def test_the_blue_bar_is_the_channel_of_the_headline():
+    """Where F grows without bound at one end of θ, a channel may say more on average and still leave more variance."""
+
+    def model(s, bounds):
+        return cf.Model(VARIANCE, cf.Channel(cf.Mean(s, bounds=bounds), cf.Laplace(cf.PureDP(1.0)), n=100))
+
+    models = {"narrow": model("abs(x)", (-0.5, 0.5)), "wide": model("x**2", (-6, 6))}
+    found = cf.compare(models, theta=[0.05, 0.06, 8.0], method="normal")
+    table = found.table
+    assert table["efficiency"][found.best] < table["efficiency"].max()
+    told = content(found)
+    assert told.answer.startswith(f"Best by expected variance: {found.best}.")
+    (axis,) = told.pictures[0].figure.axes
+    labels = dict(zip(axis.get_yticks(), (each.get_text() for each in axis.get_yticklabels()), strict=True))
+    longest = max(axis.patches, key=lambda bar: bar.get_width())
+    blue = [bar for bar in axis.patches if to_hex(bar.get_facecolor()).upper() == BLUE]
+    assert blue == [longest]
+    assert labels[round(longest.get_y() + longest.get_height() / 2)] == found.best
 
 
 def test_the_noise_alone_covers_ninety_percent():

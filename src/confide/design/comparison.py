@@ -181,8 +181,7 @@ class Comparison:
             name = self.names[i]
             each = self.evaluations[name]
             row: dict[str, Any] = {key: scores[i] for key, scores in self.scores.items()}
-            ratio = first / row[self.criterion.name] if self.criterion.smaller else row[self.criterion.name] / first
-            row["share of best"] = ratio if self.criterion.name != "log_det" else np.nan
+            row["share of best"] = self.criterion.share(row[self.criterion.name], first, each.matrices.shape[-1])
             row["efficiency"] = each.efficiency
             row |= {f"sd {label}": value for label, value in zip(_labels(each), each.deviations(), strict=True)}
             row["wins"] = float(self.points.weights[wins == i].sum())

@@ -64,6 +64,12 @@ class Criterion:
             return float(each[np.argmin(self.score(matrices))])
         return float(each @ points.weights)
 
+    def share(self, score: float, best: float, size: int) -> float:
+        """What a score is worth beside the best one; of a determinant with k directions its k-th root."""
+        if self.name == "log_det":
+            return float(np.exp((score - best) / size))
+        return best / score if self.smaller else score / best
+
     def better(self, a: float, b: float) -> bool:
         """Whether a is the better score."""
         return a < b if self.smaller else a > b

@@ -25,20 +25,35 @@ def explain(optimum: Optimum) -> str:
     names = problem.law.population.names
     theta = problem.law.points.thetas[at]
     where = ", ".join(f"{name} = {value:.4g}" for name, value in zip(_labels(names, theta), theta, strict=True))
-    sentences = [f"At {where}, {winner.channel.statistic} with {winner.channel.law.description} says the most:"]
-    sentences.append(_told(winner, problem, at))
+    chosen = f"{winner.channel.statistic} with {winner.channel.law.description}"
+    if len(problem.law.points.thetas) == 1:
+        sentences = [f"At {where}, {chosen} says the most: {_told(winner, problem, at)}"]
+    else:
+        sentences = [f"{_over(problem)}, {chosen} is the best by {_words(problem)}."]
+        sentences.append(f"At {where} it says {_told(winner, problem, at)}")
     statistic = winner.channel.statistic
     if isinstance(statistic, Mean) and statistic.dimension == 1:
         sentences.append(_noise_and_clipping(winner, problem, at))
-    rivals = [each for each in optimum.candidates[1:] if each.family != winner.family]
+    rivals = [each for each in optimum.candidates[1:] if each.family != winner.family and not each.reason]
     if rivals:
         share = optimum.table["share of best"].iloc[optimum.candidates.index(rivals[0])]
         rival = rivals[0].channel
         sentences.append(
             f"The next best family, {rivals[0].family} ({rival.statistic}, {type(rival.mechanism).__name__}), "
-            f"reaches {share:.1%} of it."
+            f"is worth {share:.1%} of it by {_words(problem)}."
         )
     return " ".join(sentences)
+
+
+def _over(problem: Problem) -> str:
+    """All that θ may be, in words."""
+    points = problem.law.points
+    values = "the prior" if points.prior else f"{len(points.thetas)} values of theta"
+    return f"In the worst case of {values}" if problem.criterion.name == "minimum" else f"Averaged over {values}"
+
+
+def _words(problem: Problem) -> str:
+    return problem.criterion.name.replace("_", " ")
 
 
 def _labels(names: tuple[str, ...], theta: Floats) -> list[str]:

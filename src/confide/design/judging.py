@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from confide._progress import progress
 from confide.design.criteria import Criterion
 from confide.design.evaluate import evaluate
 from confide.design.optimum import Candidate
@@ -33,7 +34,7 @@ def judge(candidates: list[Candidate], problem: Problem, key: Any) -> list[Candi
     waiting = ranked(candidates, criterion)
     judged: list[Candidate] = []
     best, off = np.inf, {True: 0.0, False: 0.0}
-    while waiting and len(judged) < _MOST:
+    for _ in progress(range(min(_MOST, len(waiting))), "exact information of the leaders"):
         mean = isinstance(waiting[0].channel.statistic, Mean)
         share, few = _DOUBT_MEAN if mean else _DOUBT
         if _behind(waiting[0].loss(criterion), best, share + few / problem.n + off[mean], criterion):

@@ -9,6 +9,7 @@ import numpy as np
 
 from confide._call import remembered
 from confide._precision import float64
+from confide._progress import progress
 from confide.design.criteria import directions, find_criterion
 from confide.design.families import Clip, ClippedScore, Moments, Power, QuantileLevel, Threshold
 from confide.design.family import Family
@@ -134,7 +135,9 @@ def _search(problem: Problem, families: list[Family], mechanisms: list[type[Mech
     # one number tells several parameters apart only through the shape of its law
     several = directions(problem.law.population).shape[1] > 1 and problem.criterion.name != "information"
     able = [family for family in families if not (several and family.scalar)]
-    found = [each for family in able for kind in mechanisms if (each := family.search(problem, kind)) is not None]
+    pairs = [(family, kind) for family in able for kind in mechanisms]
+    searched = (family.search(problem, kind) for family, kind in progress(pairs, "families and mechanisms"))
+    found = [each for each in searched if each is not None]
     # two families may find the same channel
     found = list(
         {(each.statistic, each.mechanism): each for each in reversed(found) if np.isfinite(each.loss)}.values()

@@ -93,8 +93,8 @@ class Optimum:
 
     `best` is the winning channel, `channels` all of them in the order of `table`: a row per family and mechanism with
     the score that ranks, the information (averaged over θ), what the normal model and the exact route say of it, the
-    efficiency against the records' own information, and the share of the best. `explain()` says why the winner wins,
-    `notes` what was dropped and where the search's approximation failed.
+    efficiency against the records' own information, and the share of the best by that score. `explain()` says why the
+    winner wins, `notes` what was dropped and where the search's approximation failed.
 
     >>> import confide as cf
     >>> population = cf.populations.normal_variance()
@@ -127,6 +127,7 @@ class Optimum:
 
         criterion, average = self.problem.criterion, CRITERIA["information"]
         first = self.candidates[0].evaluation.score(criterion)[0]
+        size = self.candidates[0].evaluation.matrices.shape[-1]
         rows = []
         for each in self.candidates:
             score = each.evaluation.score(criterion)[0]
@@ -139,7 +140,8 @@ class Optimum:
                 "normal": self._normal(each),
                 "exact": np.nan if not each.is_exact else each.evaluation.score(average)[0],
                 "efficiency": each.evaluation.efficiency,
-                "share of best": first / score if criterion.smaller else score / first,
+                # an approximation that cannot be trusted to rank says nothing beside the best
+                "share of best": np.nan if each.reason else criterion.share(score, first, size),
                 "method": each.evaluation.information.method,
             }
             rows.append(row)

@@ -111,8 +111,12 @@ def scalar_means(
 def _mean_law(law: Tabulated, n: int, s: Floats) -> MeanLaw:
     """The law of the mean of s (B, J) at every θ: (M, B)."""
     count = len(s)
-    square = s * s
-    mean, slope = law.means(np.concatenate([s, square, square * s, square * square]))
+    powers = np.empty((4, *s.shape))
+    powers[0] = s
+    np.multiply(s, s, out=powers[1])
+    np.multiply(powers[1], s, out=powers[2])
+    np.multiply(powers[1], powers[1], out=powers[3])
+    mean, slope = law.means(powers.reshape(4 * count, -1))
     first, second, third, fourth = np.moveaxis(mean.reshape(len(mean), 4, count), 1, 0)
     d_first, d_second = (np.moveaxis(slope[:, :, i * count : (i + 1) * count], 1, 2) for i in (0, 1))
     variance = np.maximum(second - first**2, 1e-14)

@@ -63,9 +63,10 @@ def minimise(losses: Callable[[Floats], Floats], box: Floats) -> Floats:
                 "fatol": 1e-7,
             },
         )
-        if losses(np.clip(result.x, *box.T)[None])[0] < value:
-            found = np.clip(result.x, *box.T)
-            value = float(losses(found[None])[0])
+        reached = np.clip(result.x, *box.T)
+        loss = float(losses(reached[None])[0])
+        if loss < value:
+            found, value = reached, loss
     return np.asarray(found)
 
 

@@ -171,30 +171,52 @@ _ALIASED = -20.7
 #: frequencies, in units of π, at which the transform is looked at to bound it from there on: in ranges of s for its
 #: decay, in steps of the noise for a rounded statistic
 _FAR = (1.0, 1.13, 1.29, 1.51, 1.77, 2.03, 2.4, 2.9, 3.5, 4.1, 5.2, 6.1)
+#: frequencies at which the transform of a law on a lattice is looked at, up to the middle of its period
+_IN_A_PERIOD = 128
 
 
 def _log_beyond(c: Centred, tilted: jax.Array, n: Any, grid: Grid) -> jax.Array:
     """A bound on log |M(ζ/n)/M(τ/n)| at all frequencies after the last, for one record.
 
     With D the range of s and v its variance, |M|² = E cos(u(s − s′)) ≤ 1 − 4u²v/π² up to u = π/D. From there on the
-    atoms' part comes back to their mass A, and the rest decays: |M| ≤ A + sup |ψ|. On a lattice of spacing h
-
-        |M|² ≤ 1 − 4 sin²(uh/2) Σ w_j w_{j+1}
-
-    over neighbouring points, up to the middle of the period.
+    atoms' part comes back to their mass A, and the rest decays: |M| ≤ A + sup |ψ|. A law on a lattice is nothing but
+    atoms, and is looked at over its period.
     """
     last, width = c.u[-1], jnp.max(c.s) - jnp.min(c.s) + 1e-300
     mean = tilted @ c.s
-    near = 0.5 * jnp.log1p(-jnp.minimum(4.0 / jnp.pi**2 * last**2 * (tilted @ (c.s - mean) ** 2), 1.0))
-    far = jnp.maximum(jnp.asarray(_FAR) * jnp.pi / width, last * jnp.linspace(0.8, 1.0, len(_FAR)))
-    mass = tilted @ c.atoms
-    later = jnp.log(jnp.minimum(mass + _largest(c.s, tilted * (1.0 - c.atoms), far), 1.0))
-    continuous = jnp.where(last * width < jnp.pi, jnp.maximum(near, later), later)
-    spacing = jnp.pi * n / (grid.half * grid.step)
+    variance = tilted @ (c.s - mean) ** 2
+    near = 0.5 * jnp.log1p(-jnp.minimum(4.0 / jnp.pi**2 * last**2 * variance, 1.0))
+
+    def continuous() -> jax.Array:
+        far = jnp.maximum(jnp.asarray(_FAR) * jnp.pi / width, last * jnp.linspace(0.8, 1.0, len(_FAR)))
+        mass = tilted @ c.atoms
+        return jnp.log(jnp.minimum(mass + _largest(c.s, tilted * (1.0 - c.atoms), far), 1.0))
+
+    def on_lattice() -> jax.Array:
+        spacing = jnp.pi * n / (grid.half * grid.step)
+        return _log_in_period(c, tilted, variance, spacing, jnp.maximum(last, jnp.pi / width))
+
+    later = jax.lax.cond(jnp.isinf(grid.half), continuous, on_lattice)
+    return jnp.where(last * width < jnp.pi, jnp.maximum(near, later), later)
+
+
+def _log_in_period(c: Centred, tilted: jax.Array, variance: jax.Array, spacing: Any, first: jax.Array) -> jax.Array:
+    """A bound on log |M| of a law on a lattice, from a frequency on to the middle of the period.
+
+    |M|² has a second derivative of at most 2v, and none of the first at its largest: between points that are δ apart it
+    exceeds what it is at them by no more than vδ²/4. Where the points are too few for a wide law,
+
+        |M|² ≤ 1 − 4 sin²(uh/2) Σ w_j w_{j+1}
+
+    over neighbouring points of the lattice of spacing h.
+    """
+    first, middle = jnp.minimum(first, jnp.pi / spacing), jnp.pi / spacing
+    u = jnp.linspace(first, middle, _IN_A_PERIOD)
+    seen = _largest(c.s, tilted, u) ** 2 + 0.25 * variance * (u[1] - u[0]) ** 2
     next_to = jnp.abs(jnp.abs(jnp.diff(c.s)) - spacing) < 1e-6 * spacing
     neighbours = jnp.sum(jnp.where(next_to, tilted[1:] * tilted[:-1], 0.0))
-    on_lattice = 0.5 * jnp.log1p(-jnp.minimum(4.0 * neighbours * jnp.sin(0.5 * last * spacing) ** 2, 1.0))
-    return jnp.where(jnp.isinf(grid.half), continuous, on_lattice)
+    beside = 1.0 - jnp.minimum(4.0 * neighbours * jnp.sin(0.5 * first * spacing) ** 2, 1.0)
+    return 0.5 * jnp.log(jnp.minimum(jnp.minimum(seen, beside), 1.0))
 
 
 def _largest(s: jax.Array, weights: jax.Array, u: jax.Array) -> jax.Array:

@@ -17,7 +17,9 @@ from confide.likelihood.record import NODES, WEIGHTS
 
 Floats = NDArray[np.float64]
 
-_FRACTIONS, _FRACTION_WEIGHTS = np.polynomial.legendre.leggauss(10)
+_FRACTIONS, _FEW_FRACTIONS = (np.polynomial.legendre.leggauss(k) for k in (10, 4))
+#: scales of the noise, in steps of the lattice, beyond which few fractions between two points do
+_WIDE = 4.0
 _BODY = np.asarray([0.0, 0.7, 1.4, 2.2, 3.1, 4.2, 5.5, 7.0, 9.0, 11.5])  # panel edges in spreads of the mean
 _TAIL = np.asarray([0.5, 1.0, 2.0, 4.0, 7.0, 11.0, 16.0, 22.0, 30.0, 40.0])  # and in scales of Laplace noise
 _SHOULDER = np.asarray([0.25, 0.5, 1.0, 2.0, 3.0])
@@ -125,4 +127,4 @@ def _between_points(scale: float) -> tuple[Floats, Floats]:
     half = np.unique(np.minimum(scale * np.asarray([0.0, 1.0, 2.5, 5.0, 10.0, 20.0, 40.0]), 0.5))
     half = np.append(half[half < 0.499], 0.5) if scale < 0.4 else np.asarray([0.0, 1.0])
     edges = half if scale >= 0.4 else np.concatenate([half, 1.0 - half[-2::-1]])
-    return tuple(part[0] for part in _panels(edges[None, :], _FRACTIONS, _FRACTION_WEIGHTS))
+    return tuple(part[0] for part in _panels(edges[None, :], *(_FRACTIONS if scale < _WIDE else _FEW_FRACTIONS)))

@@ -22,14 +22,14 @@ class Bar(NamedTuple):
 
 
 def bars(labels: Sequence[str], shares: Sequence[float]) -> list[Bar]:
-    """The first ten, the best first; shares that do not exist are left out.
+    """The first ten in the order of the table, so that the first is the best; what has no share is left out.
 
-    >>> bars(["square", "abs"], [0.059, 0.268])
+    >>> bars(["abs", "square"], [0.268, 0.059])
     [Bar(label='abs', share=0.268, best=True), Bar(label='square', share=0.059, best=False)]
     """
-    finite = [(label, float(share)) for label, share in zip(labels, shares, strict=True) if np.isfinite(share)]
-    ranked = sorted(finite, key=lambda each: -each[1])[:_MOST]
-    return [Bar(shorten(label), share, position == 0) for position, (label, share) in enumerate(ranked)]
+    told = zip(labels, shares, strict=True)
+    drawn = [Bar(shorten(label), float(share), i == 0) for i, (label, share) in enumerate(told) if np.isfinite(share)]
+    return drawn[:_MOST]
 
 
 def shorten(label: str) -> str:

@@ -62,7 +62,7 @@ def content(result: Any) -> Content:
 def _(result: Comparison) -> Content:
     table, first = result.table, result.evaluations[result.names[0]]
     population = first.model.population
-    pictures = [_shares(table.index, table["efficiency"], table["share of best"])]
+    pictures = [_shares(table.index, table, result.criterion.name)]
     if population.dimension == 1 and len(result.points.thetas) > 1:
         pictures.append(_curves({name: result.evaluations[name] for name in table.index[:_MOST_LINES]}))
     wanted = [result.criterion.name, "information", "efficiency", "share of best", "method"]
@@ -97,11 +97,13 @@ def _lead(table: Any) -> str:
 def _(result: Optimum) -> Content:
     table = result.table
     population = result.problem.law.population
-    pictures = [_shares(_unique(table), table["efficiency"], table["share of best"])]
+    ranks = result.problem.criterion.name
+    pictures = [_shares(_unique(table), table, ranks)]
     leaders = dict(zip(_unique(table), (each.evaluation for each in result.candidates), strict=True))
     if population.dimension == 1 and len(result.problem.law.points.thetas) > 1:
         pictures.append(_curves(dict(list(leaders.items())[:_MOST_LINES])))
-    columns = ["statistic", "mechanism", "information", "efficiency", "share of best", "method"]
+    wanted = ["statistic", "mechanism", ranks, "information", "efficiency", "share of best", "method"]
+    columns = list(dict.fromkeys(wanted))
     return Content(
         title=f"What to publish about {', '.join(population.names)}",
         question=f"The best statistic, clipping and mechanism for {result.problem.n:,} records at "
@@ -109,7 +111,7 @@ def _(result: Optimum) -> Content:
         f"{_where(result.problem.law.points)}.",
         answer=_recommendation(result),
         pictures=tuple(pictures),
-        columns=tuple(columns),
+        columns=tuple(name.replace("_", " ") for name in columns),
         rows=tuple(tuple(row[name] for name in columns) for _, row in table.iterrows()),
         channels=(str(result.best),),
         guarantee=result.best.guarantee,
@@ -212,16 +214,17 @@ def _(result: Release) -> Content:
     )
 
 
-def _shares(labels: Sequence[str], efficiency: Any, share: Any) -> Picture:
-    """Efficiency where it exists, else the share of the best."""
-    if np.all(np.isfinite(efficiency)):
-        drawn = bars(list(labels), list(efficiency))
+def _shares(labels: Sequence[str], table: Any, ranks: str) -> Picture:
+    """Efficiency where it has the order of the table, which an average over θ need not have; else what ranks."""
+    if table["efficiency"].is_monotonic_decreasing:
+        drawn = bars(list(labels), list(table["efficiency"]))
         title = "Information kept, as a share of what the records themselves hold"
         return Picture(
             plot_bars(drawn, title), "100% is what the records themselves say, without clipping and without noise."
         )
-    return Picture(plot_bars(bars(list(labels), list(share)), "Information, as a share of the best"),
-                   "The records' own information is not defined for this population.")  # fmt: skip
+    drawn = bars(list(labels), list(table["share of best"]))
+    words = ranks.replace("_", " ")
+    return Picture(plot_bars(drawn, f"By {words}, as a share of the best"), f"100% is the best of them by {words}.")
 
 
 def _curves(evaluations: dict[str, Any]) -> Picture:

@@ -7,6 +7,7 @@ come out of a linear regression of x²·score on (x·score, score, x², x, 1).
 
 from __future__ import annotations
 
+import functools
 import math
 
 import numpy as np
@@ -37,6 +38,7 @@ def written(law: Tabulated, score: Floats, mass: Floats) -> str:
     return _closed(law, score, mass) or _table(law, score, mass)
 
 
+@functools.lru_cache(maxsize=8)
 def interior(law: Tabulated) -> Floats:
     """The tabulated points, those on the ends of a positive support moved inside, where logarithms need it."""
     if law.low < 0 or law.population.discrete:

@@ -10,7 +10,7 @@ from confide.statistic import Mean
 
 
 class Power(MeanFamily):
-    """abs(x)**a with x clipped to ±c; a between 0.1 and 4.
+    """abs(x)**a with x clipped to ±c; a between 0.1 and 4, and whole for counts, so that sums stay whole numbers.
 
     >>> import confide as cf
     >>> population = cf.populations.normal_variance()
@@ -29,15 +29,20 @@ class Power(MeanFamily):
 
     def statistic(self, law: Tabulated, parameters: Floats) -> Mean:
         """The mean of abs(x)**a."""
-        a, c = rounded(parameters[0], 3), rounded(float(self._clips(law, np.asarray(parameters)[None])[0]), 3)
+        given = np.asarray(parameters)[None]
+        a, c = rounded(float(self._exponents(law, given)[0]), 3), rounded(float(self._clips(law, given)[0]), 3)
         base = "x" if positive(law) else "abs(x)"
         return Mean(base if a == 1 else f"{base}**{a:g}", bounds=(0.0 if positive(law) else -c, c))
 
     def values(self, law: Tabulated, parameters: Floats) -> Candidates:
         """min(abs(x), c)**a."""
-        a, c = parameters[:, :1], self._clips(law, parameters)[:, None]
+        a, c = self._exponents(law, parameters)[:, None], self._clips(law, parameters)[:, None]
         s = np.minimum(np.abs(law.x), c) ** a
         return Candidates(s[:, None], np.zeros_like(a), c**a)
+
+    def _exponents(self, law: Tabulated, parameters: Floats) -> Floats:
+        a = parameters[:, 0]
+        return np.maximum(np.round(a), 1.0) if law.population.discrete else a
 
     def _clips(self, law: Tabulated, parameters: Floats) -> Floats:
         size = np.abs(law.x)

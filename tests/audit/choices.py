@@ -1,4 +1,4 @@
-"""Forty populations of one parameter, each for Confide and for SciPy; the second half has heavy tails or is a user's own."""
+"""Forty populations of one parameter, each for Confide and for SciPy; the second half has heavy tails."""
 
 import functools
 
@@ -62,11 +62,11 @@ def light():
         "uniform width": (known.uniform_width, 1.0, lambda t: stats.uniform(-t, 2 * t)),
         "Laplace scale": (_own("s", POSITIVE, lambda s: dist.Laplace(0.0, s)), 1.0, lambda t: stats.laplace(scale=t)),
         "Laplace loc": (_own("m", REAL, lambda m: dist.Laplace(m, 1.0)), 0.2, stats.laplace),
-        "half-normal": (_own("s", POSITIVE, dist.HalfNormal), 1.5, lambda t: stats.halfnorm(scale=t)),
+        "Poisson": (known.poisson, 3.0, stats.poisson),
         "gamma rate": (_own("r", POSITIVE, lambda r: dist.Gamma(3.0, r)), 2.0, lambda t: stats.gamma(3, scale=1 / t)),
         "gamma shape": (_own("a", POSITIVE, lambda a: dist.Gamma(a, 1.0)), 2.0, stats.gamma),
         "beta": (_own("a", POSITIVE, lambda a: dist.Beta(a, 2.0)), 1.5, lambda t: stats.beta(t, 2)),
-        "logistic loc": (_own("m", REAL, lambda m: dist.Logistic(m, 1.0)), 1.0, stats.logistic),
+        "geometric": (_own("p", constraints.unit_interval, dist.GeometricProbs), 0.2, lambda t: stats.geom(t, loc=-1)),
         "logistic scale": (_own("s", POSITIVE, lambda s: dist.Logistic(0.0, s)), 1.0, lambda t: stats.logistic(0, t)),
         "Weibull 2": (
             _own("s", POSITIVE, lambda s: dist.Weibull(s, 2.0)),
