@@ -82,7 +82,7 @@ def _in_two(
         found = many_posteriors([model, second], [values[index], more], plan.prior, probs=PROBS, route=route)
         parts.append((index, found))
     order = np.argsort(np.concatenate([index for index, _ in parts]))
-    columns = {
+    columns: dict[str, Any] = {
         name: np.concatenate([np.asarray(getattr(found, name)) for _, found in parts], axis=axis).take(order, axis=axis)
         for name, axis in (("mean", 0), ("sd", 0), ("lower", 1), ("upper", 1))
     }

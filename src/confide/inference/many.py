@@ -121,7 +121,7 @@ class _Problem(NamedTuple):
         """Of the posterior of each row of values, in their order."""
         parts = self.solve(arrays, *ends, np.arange(arrays[0].shape[0]), probs, 0)
         order = np.argsort(np.concatenate([index for index, _ in parts]))
-        joined = {
+        joined: dict[str, Any] = {
             name: np.concatenate([getattr(part, name) for _, part in parts], axis).take(order, axis)
             for name, axis in _AXES.items()
         }
