@@ -10,13 +10,16 @@ import jax.numpy as jnp
 from jax.scipy.special import logsumexp
 from jaxtyping import Array, Float, Int
 
+from confide._final import final
 from confide.mechanism.base import Law, Mechanism, accept_privacy, options_repr, order_range, set_cap, window_cap
 from confide.mechanism.calibration import refuse_noise
+from confide.mechanism.noise import OWN
 from confide.privacy import Privacy, PureDP
 from confide.statistic import Statistic
 from confide.statistic.statistic import check_count
 
 
+@final(OWN)
 class ExponentialLaw(Law):
     """The density ∝ exp(−rate·min(K, steps(y))) on [low, high], constant between neighbouring ranks of the window.
 

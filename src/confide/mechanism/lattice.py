@@ -16,7 +16,8 @@ import jax.numpy as jnp
 from jax.scipy.special import logsumexp, ndtr
 from jaxtyping import Array, Bool, Float
 
-from confide.mechanism.noise import Noise
+from confide._final import final
+from confide.mechanism.noise import OWN, Noise
 
 _FEW = tuple(range(1, 6))
 _POISSON_FROM = 0.4
@@ -75,6 +76,7 @@ class LatticeNoise(Noise):
         return self.cdf_index(jnp.where(on_lattice, index, jnp.floor(jnp.asarray(v) / self.step)))
 
 
+@final(OWN)
 class DiscreteLaplace(LatticeNoise):
     """P(step·k) = tanh(r/2)·e^{−r|k|}, r = step/scale: the difference of two geometric variables.
 
@@ -83,6 +85,8 @@ class DiscreteLaplace(LatticeNoise):
     >>> float(DiscreteLaplace(1.0, step=1.0).log_prob(0.5))
     -inf
     """
+
+    kind = "Laplace"
 
     def sample_index(self, key: jax.Array, shape: tuple[int, ...] = ()) -> Float[Array, "..."]:
         """⌊sE⌋ − ⌊sE'⌋ with E, E' exponential: an exponential rounded down is geometric."""
@@ -112,12 +116,15 @@ class DiscreteLaplace(LatticeNoise):
         return -jnp.log1p(jnp.square(ratio))
 
 
+@final(OWN)
 class DiscreteGaussian(LatticeNoise):
     """P(step·k) ∝ exp(−k²/2s²), s = scale/step. Its standard deviation is just below `scale`.
 
     >>> round(float(DiscreteGaussian(1.0, step=1.0).log_prob(0.0)), 4)    # almost the normal density
     -0.9189
     """
+
+    kind = "Gaussian"
 
     @property
     def _s(self) -> Float[Array, ""]:

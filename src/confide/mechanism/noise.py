@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from typing import ClassVar
 
 import equinox as eqx
 import jax
@@ -15,11 +16,15 @@ import jax.numpy as jnp
 from jax.scipy.special import ndtr
 from jaxtyping import Array, Float
 
+from confide._final import final
+
 
 class Noise(eqx.Module):
     """Symmetric noise V, independent of the records."""
 
     scale: float
+    #: how it is spoken of
+    kind: ClassVar[str]
 
     @abstractmethod
     def sample(self, key: jax.Array, shape: tuple[int, ...] = ()) -> Float[Array, "..."]:
@@ -47,12 +52,19 @@ class Noise(eqx.Module):
         return jnp.exp(self.log_characteristic(t))
 
 
+#: what to do instead of deriving from a law that the routes know
+OWN = "derive a law of your own from Law"
+
+
+@final(OWN)
 class LaplaceNoise(Noise):
     """The density exp(−|v|/b)/(2b) with b the scale (not the standard deviation, which is b√2).
 
     >>> float(LaplaceNoise(2.0).cdf(0.0)), float(LaplaceNoise(2.0).variance)
     (0.5, 8.0)
     """
+
+    kind = "Laplace"
 
     def sample(self, key: jax.Array, shape: tuple[int, ...] = ()) -> Float[Array, "..."]:
         """Independent draws."""
@@ -77,12 +89,15 @@ class LaplaceNoise(Noise):
         return -jnp.log1p(jnp.square(self.scale * jnp.asarray(t)))
 
 
+@final(OWN)
 class GaussianNoise(Noise):
     """The normal density with mean 0 and standard deviation `scale`.
 
     >>> float(GaussianNoise(2.0).variance)
     4.0
     """
+
+    kind = "Gaussian"
 
     def sample(self, key: jax.Array, shape: tuple[int, ...] = ()) -> Float[Array, "..."]:
         """Independent draws."""

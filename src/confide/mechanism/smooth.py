@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from confide._final import final
 from confide.mechanism.base import (
     Law,
     Mechanism,
@@ -22,6 +23,7 @@ from confide.mechanism.base import (
     window_cap,
 )
 from confide.mechanism.dilation import smooth_cauchy_pair, smooth_laplace_pair
+from confide.mechanism.noise import OWN
 from confide.mechanism.sensitivity import smooth_sensitivity
 from confide.privacy import ApproxDP, Privacy, PureDP
 from confide.statistic import Statistic
@@ -75,6 +77,7 @@ class SmoothLaw(Law):
         return self._log_density((value - u) / scale) - jnp.log(scale)
 
 
+@final(OWN)
 class SmoothLaplaceLaw(SmoothLaw):
     """Z with density ½e^{−|z|}."""
 
@@ -85,6 +88,7 @@ class SmoothLaplaceLaw(SmoothLaw):
         return -jnp.abs(z) - math.log(2)
 
 
+@final(OWN)
 class SmoothCauchyLaw(SmoothLaw):
     """Z with density 1/(π(1+z²)): no mean, no variance."""
 
