@@ -111,6 +111,21 @@ class Release:
         made.__dict__.update(self.__dict__ | {"entry": entry})
         return made
 
+    def present(self, missing: int) -> Release:
+        """The same release as one of the records that had a value, where it is public how many were imputed.
+
+        For a mean that replaced missing values by a public number: of its n records, `missing` held that number and
+        the others are from the population, if values are missing at random.
+
+        >>> import confide as cf
+        >>> channel = cf.Channel(cf.Mean("x", bounds=(0, 10)), cf.Laplace(scale=0.05), n=1000)
+        >>> Release(channel, 4.2, missing=3.0).present(missing=200)
+        Release(4.5, Mean('x', bounds=(0.0, 10.0)), Laplace(scale=0.0625), n=800)
+        """
+        from confide.published.imputation import present
+
+        return present(self, missing)
+
     @property
     def guarantee(self) -> Any:
         """What the release promises to each record."""
