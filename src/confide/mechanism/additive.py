@@ -57,6 +57,11 @@ class AdditiveLaw(Law):
         lattice = f" on multiples of {self.noise.step:g}" if isinstance(self.noise, LatticeNoise) else ""
         return f"{self.noise.kind} noise of scale {self.noise.scale:g}{lattice}"
 
+    def margin(self, probability: float = 0.9) -> float:
+        """What the noise exceeds with probability 1 − p at most, and half a step that rounding to a lattice may add."""
+        rounding = float(self.noise.step) / 2 if isinstance(self.noise, LatticeNoise) else 0.0
+        return self.noise.within(probability) + rounding
+
     def centre(self, summary: Float[Array, "..."]) -> Float[Array, "..."]:
         """u, as it is before noise: on the lattice if the noise is."""
         u = jnp.asarray(summary)

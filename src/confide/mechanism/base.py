@@ -52,6 +52,22 @@ class Law(eqx.Module):
         """What is done to the statistic, as a phrase that follows "with"."""
         return f"the law {self}"
 
+    def margin(self, probability: float = 0.9) -> float | None:
+        """How far a released number lies from the statistic at most, with this probability; None if that is not known.
+
+        It is not known before the records are, where the noise depends on them.
+        """
+        del probability
+        return None
+
+    def least_margin(self, statistic: Statistic, n: int, probability: float = 0.9) -> float | None:
+        """A margin that no records fall short of whose statistic is in the middle of its range; None if none is known.
+
+        It is the margin itself, unless the noise depends on the records.
+        """
+        del statistic, n
+        return self.margin(probability)
+
     @abstractmethod
     def sample(self, key: jax.Array, summary: Float[Array, "..."]) -> Float[Array, "..."]:
         """A released value for each summary. For simulation: a real release draws its noise in exact arithmetic."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 import equinox as eqx
@@ -43,6 +44,11 @@ class ExponentialLaw(Law):
     def description(self) -> str:
         """The rate at which ranks lose probability."""
         return f"a point drawn by the exponential mechanism on ranks (rate {self.rate:g}, capped at {self.cap} ranks)"
+
+    def least_margin(self, statistic: Statistic, n: int, probability: float = 0.9) -> float | None:
+        """The whole range, where no records can make one point twice as likely as another; else None is known."""
+        del statistic, probability
+        return self.high - self.low if self.rate * min(self.cap, n) < math.log(2) else None
 
     @property
     def _steps(self) -> Int[Array, " intervals"]:

@@ -15,6 +15,7 @@ import jax
 import jax.numpy as jnp
 from jax.scipy.special import ndtr
 from jaxtyping import Array, Float
+from scipy.special import erfinv
 
 from confide._final import final
 
@@ -42,6 +43,10 @@ class Noise(eqx.Module):
     @abstractmethod
     def variance(self) -> Float[Array, ""]:
         """E V²."""
+
+    @abstractmethod
+    def within(self, probability: float) -> float:
+        """The smallest v with P(|V| ≤ v) of at least this probability."""
 
     @abstractmethod
     def log_characteristic(self, t: Float[Array, "..."]) -> Float[Array, "..."]:
@@ -84,6 +89,10 @@ class LaplaceNoise(Noise):
         """2b²."""
         return 2 * jnp.square(self.scale)
 
+    def within(self, probability: float) -> float:
+        """P(|V| > v) = e^{−v/b}."""
+        return -float(self.scale) * math.log1p(-probability)
+
     def log_characteristic(self, t: Float[Array, "..."]) -> Float[Array, "..."]:
         """−log(1 + b²t²)."""
         return -jnp.log1p(jnp.square(self.scale * jnp.asarray(t)))
@@ -115,6 +124,10 @@ class GaussianNoise(Noise):
     def variance(self) -> Float[Array, ""]:
         """σ²."""
         return jnp.square(self.scale)
+
+    def within(self, probability: float) -> float:
+        """σ·Φ⁻¹((1+p)/2)."""
+        return float(self.scale) * math.sqrt(2) * float(erfinv(probability))
 
     def log_characteristic(self, t: Float[Array, "..."]) -> Float[Array, "..."]:
         """−σ²t²/2."""

@@ -36,6 +36,11 @@ class NoiselessLaw(Law):
         """Nothing is done."""
         return "no noise"
 
+    def margin(self, probability: float = 0.9) -> float:
+        """The statistic itself."""
+        del probability
+        return 0.0
+
     def sample(self, key: jax.Array, summary: Float[Array, "..."]) -> Float[Array, "..."]:
         """The statistic."""
         del key
