@@ -5,20 +5,20 @@ A published number is about the *clipped* records. The likelihood knows that; a 
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from confide._call import Call
 from confide._precision import float64
 from confide.errors import ConfideError
 from confide.likelihood.law import law_for, moments_at
+from confide.model import Model
 from confide.population import Population
 from confide.statistic import Mean, Statistic
-
-if TYPE_CHECKING:
-    from confide.model import Model
 
 Floats = NDArray[np.float64]
 
@@ -93,6 +93,20 @@ def clipping(model: Model, theta: Any) -> Clipping:
     if not np.allclose(own, nearly, rtol=1e-3, atol=1e-300):
         return Clipping(share, statistic.bounds)  # the mean is infinite, or as good as
     return Clipping(share, statistic.bounds, tuple(clipped), tuple(own))
+
+
+def releases_of(call: Call) -> tuple[Any, ...]:
+    """The releases that an inference was given."""
+    given = call.arguments.get("releases", ())
+    return tuple(given) if isinstance(given, Sequence) else (given,)
+
+
+def clippings(call: Call | None, mean: Mapping[str, Any]) -> list[Clipping]:
+    """What clipping does to the population at a posterior mean, for each release of the call that found it."""
+    if call is None or "population" not in call.arguments:
+        return []
+    theta = np.concatenate([np.ravel(each) for each in mean.values()])
+    return [clipping(Model(call.arguments["population"], each.channel), theta) for each in releases_of(call)]
 
 
 def _mean(population: Population, statistic: Statistic, thetas: Floats) -> list[float]:

@@ -58,8 +58,16 @@ def compare(study: Study, page: Page, as_json: bool) -> None:
     }
 
     def show() -> None:
-        wanted = ["channel", found.criterion.name, "information", "efficiency", "share of best", "method"]
-        table(rows, list(dict.fromkeys(name for name in wanted if name in rows[0])))
+        wanted = [
+            "channel",
+            found.criterion.name,
+            "information",
+            "efficiency",
+            "share of best",
+            *_expected(rows),
+            "method",
+        ]
+        table(rows, list(dict.fromkeys(name for name in [*wanted, "method"] if name in rows[0])))
         say()
         say(found.verdict)
         page.say()
@@ -95,16 +103,23 @@ def optimize(study: Study, page: Page, as_json: bool) -> None:
     }
 
     def show() -> None:
-        wanted = ["statistic", "mechanism", "information", "efficiency", "share of best", "method"]
+        wanted = ["statistic", "mechanism", "information", "efficiency", "share of best", *_expected(rows), "method"]
         table(rows[:12], [name for name in wanted if name in rows[0]])
         say()
         say(found.explain())
+        say()
+        say(str(found.best))
         say()
         say(f"To use it: {in_words(found.best)}")
         page.say()
 
     page.write(found)
     emit(as_json, result, show)
+
+
+def _expected(rows: list[dict[str, Any]]) -> list[str]:
+    """The columns that say what to expect in the units of the data."""
+    return [name for name in rows[0] if name.startswith("sd ")] + ["noise ±", "clipped"]
 
 
 def in_words(channel: Any) -> str:

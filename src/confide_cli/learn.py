@@ -41,7 +41,11 @@ def infer(
     ends = found.interval(probability)
 
     def show() -> None:
+        from confide.clipping import clippings
+
         say(str(found))
+        for told in dict.fromkeys(str(each) for each in clippings(found.call, found.mean)):
+            say(told)
         page.say()
 
     page.write(found)

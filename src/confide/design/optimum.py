@@ -142,7 +142,7 @@ class Optimum:
                 "share of best": first / score if criterion.smaller else score / first,
                 "method": each.evaluation.information.method,
             }
-            rows.append(row)
+            rows.append(row | each.evaluation.expected())
         return pd.DataFrame(rows)
 
     def _normal(self, each: Candidate) -> float:

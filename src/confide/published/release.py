@@ -13,7 +13,7 @@ from confide.channel import Channel
 from confide.errors import InvalidArgument
 from confide.published.extras import needs
 from confide.published.part import Part, check_part
-from confide.published.value import Integers, derive
+from confide.published.value import Integers, derive, shown
 
 if TYPE_CHECKING:
     from confide.published.records import Records
@@ -173,7 +173,11 @@ class Release:
             return load(Path(path))
 
     def __str__(self) -> str:
-        value = f"{self.channel.n:,} values" if self.channel.value_shape == (self.channel.n,) else f"{self.value}"
+        value = (
+            f"{self.channel.n:,} values"
+            if self.channel.value_shape == (self.channel.n,)
+            else shown(self.channel, self.value)
+        )
         source = "" if self.dataset is None else f" from {self.dataset}"
         return f"Released{source}: {value}\n{self.channel}"
 

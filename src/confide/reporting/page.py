@@ -50,6 +50,7 @@ def page(content: Content, *, version: str, command: str | None, script: str | N
     parts = [
         f"<header><h1>{escape(content.title)}</h1><p>{escape(content.question)}</p></header>",
         f'<p class="answer">{escape(content.answer)}</p>',
+        *(f"<p>{escape(text)}</p>" for text in content.notes),
         *(f'<p class="warning">{escape(text)}</p>' for text in content.warnings),
         *map(_figure, content.pictures),
         *(f"<h2>Why</h2><p>{escape(text)}</p>" for text in content.why),
