@@ -19,7 +19,7 @@ def infer(
     study: Study,
     files: list[Path],
     value: list[float],
-    same_records: bool | None,
+    same: dict[str, bool | None],
     probability: float,
     page: Page,
     as_json: bool,
@@ -37,7 +37,7 @@ def infer(
     else:
         releases = [cf.Release(channel_of(study), value[0] if len(value) == 1 else value)]
     options = study.chosen("method", "route", "key", "chains", "warmup", "draws")
-    found = cf.infer(population, releases, prior, same_records=same_records, **options)
+    found = cf.infer(population, releases, prior, **same, **options)
     ends = found.interval(probability)
 
     def show() -> None:
