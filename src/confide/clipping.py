@@ -66,7 +66,8 @@ def clipped_share(population: Population, statistic: Statistic, theta: Any) -> A
     [0.1814, 0.1814]
     """
     low, high = statistic.bounds
-    below = population.cdf(np.nextafter(low, -np.inf), theta)
+    # P(X < low), which is P(X ≤ low) for a density
+    below = population.cdf(np.ceil(low) - 1.0 if population.discrete else low, theta)
     return np.asarray(below) + np.asarray(population.survival(high, theta))
 
 
