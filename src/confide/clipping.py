@@ -41,9 +41,14 @@ class Clipping:
     clipped: tuple[float, ...] | None = None
     own: tuple[float, ...] | None = None
 
+    @property
+    def matters(self) -> bool:
+        """Whether it is worth a word."""
+        return self.share >= _NOTHING
+
     def __str__(self) -> str:
         low, high = self.bounds
-        if self.share < _NOTHING:
+        if not self.matters:
             return f"Less than 0.01% of the assumed population lies outside [{low:g}, {high:g}]: clipping does nothing."
         share = f"{self.share:.1%}" if self.share >= 0.001 else f"{self.share:.2%}"
         text = f"Of the assumed population {share} lies outside [{low:g}, {high:g}] and counts as the nearer end"

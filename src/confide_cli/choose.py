@@ -67,7 +67,7 @@ def compare(study: Study, page: Page, as_json: bool) -> None:
             *_expected(rows),
             "method",
         ]
-        table(rows, list(dict.fromkeys(name for name in [*wanted, "method"] if name in rows[0])))
+        table(_shown(rows), list(dict.fromkeys(name for name in [*wanted, "method"] if name in rows[0])))
         say()
         say(found.verdict)
         page.say()
@@ -104,7 +104,7 @@ def optimize(study: Study, page: Page, as_json: bool) -> None:
 
     def show() -> None:
         wanted = ["statistic", "mechanism", "information", "efficiency", "share of best", *_expected(rows), "method"]
-        table(rows[:12], [name for name in wanted if name in rows[0]])
+        table(_shown(rows[:12]), [name for name in wanted if name in rows[0]])
         say()
         say(found.explain())
         say()
@@ -120,6 +120,10 @@ def optimize(study: Study, page: Page, as_json: bool) -> None:
 def _expected(rows: list[dict[str, Any]]) -> list[str]:
     """The columns that say what to expect in the units of the data."""
     return [name for name in rows[0] if name.startswith("sd ")] + ["noise ±", "clipped"]
+
+
+def _shown(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [row | {"clipped": f"{row['clipped']:.1%}"} for row in rows]
 
 
 def in_words(channel: Any) -> str:

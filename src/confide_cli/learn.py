@@ -44,7 +44,7 @@ def infer(
         from confide.clipping import clippings
 
         say(str(found))
-        for told in dict.fromkeys(str(each) for each in clippings(found.call, found.mean)):
+        for told in dict.fromkeys(str(each) for each in clippings(found.call, found.mean) if each.matters):
             say(told)
         page.say()
 
