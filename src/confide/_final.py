@@ -26,7 +26,7 @@ def final(remedy: str) -> Callable[[type[T]], type[T]]:
     """
 
     def seal(known: type[T]) -> type[T]:
-        def refuse(unknown: type, **_: Any) -> NoReturn:
+        def refuse(unknown: type, /, **_: Any) -> NoReturn:
             raise IncompatibleError(
                 f"{unknown.__name__} cannot be derived from {known.__name__}, whose exact law would be taken for its "
                 f"own; {remedy}"

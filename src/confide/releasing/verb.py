@@ -95,9 +95,11 @@ def _release(
     from confide.releasing.aggregate import check_missing
     from confide.releasing.content import settled
     from confide.releasing.ledger import Request
+    from confide.releasing.memory import with_name
     from confide.releasing.origin import Origin, origin_of
     from confide.releasing.source import open_source
 
+    data, told["column"] = with_name(data, told["column"])
     plan = _plan(channel)
     told |= {"missing": check_missing(missing, channel.statistic.bounds)}
     request = Request(channel, **told)
