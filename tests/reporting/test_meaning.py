@@ -73,3 +73,22 @@ def test_an_optimum_says_so_too():
     )
     assert {"sd rate", "noise ±", "clipped"} <= set(found.table.columns)
     assert found.table["noise ±"][0] == found.best.margin()
+
+
+def test_a_page_for_all_releases_of_a_data_set(tmp_path):
+    book = cf.Ledger(tmp_path / "budget.db")
+    book.open("people", budget=cf.PureDP(3.0))
+    for bounds in ((0, 20), (0, 10)):
+        channel = cf.Channel(cf.Mean("x", bounds), cf.Laplace(cf.PureDP(1.0)), n=100)
+        cf.release(channel, {"cost": np.linspace(0, 30, 100)}, column="cost", ledger=book, dataset="people")
+    page = page_of(book.releases("people"), tmp_path)
+    assert "2 releases from people" in page
+    assert "together they promise each record 2-differential privacy (pure)" in page
+    assert page.count("<td>cost</td>") == 2
+    assert "<td>0.46</td>" in page
+    script = page.split('<pre id="script">')[1].split("</pre>")[0]
+    names = {}
+    exec(script, names)
+    assert [each.value for each in names["releases"]] == [each.value for each in book.releases("people")]
+    with pytest.raises(cf.InvalidArgument, match="list of releases"):
+        cf.report([1, 2], tmp_path / "page.html")
