@@ -92,3 +92,18 @@ def test_a_page_for_all_releases_of_a_data_set(tmp_path):
     assert [each.value for each in names["releases"]] == [each.value for each in book.releases("people")]
     with pytest.raises(cf.InvalidArgument, match="list of releases"):
         cf.report([1, 2], tmp_path / "page.html")
+
+
+def test_many_panels_stand_in_rows():
+    from confide.plots.style import empty_figure, panels_of, panels_size
+
+    figure = empty_figure(*panels_size(8))
+    assert len(panels_of(figure, 8)) == len(figure.axes) == 8
+    assert figure.get_size_inches()[0] < 14
+
+
+def test_a_vector_says_how_near_its_numbers_are(tmp_path):
+    channel = cf.Channel(cf.Mean(["x < 1", "x >= 1"], (0, 3)), cf.Laplace(scale=0.02), n=100)
+    page = page_of(cf.Release(channel, [0.31234567, 0.7]), tmp_path)
+    assert "The noise alone leaves each number within ± 0.046 of the mean of the clipped records (90%)" in page
+    assert "Published: [0.3123, 0.7]" in page

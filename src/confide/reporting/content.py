@@ -17,12 +17,13 @@ from confide.plots.information import draw, lines
 from confide.plots.noise import plot_spread, spread
 from confide.plots.posterior import plot_posterior
 from confide.plots.share import bars, plot_bars, shorten
-from confide.plots.style import new_figure, styled
+from confide.plots.style import empty_figure, new_figure, panels_of, panels_size, styled
 from confide.posterior import Posterior
 from confide.privacy import Privacy
 from confide.published import Release
 from confide.published.imputation import effect
 from confide.published.value import shown
+from confide.statistic import Each
 
 _MOST_LINES = 5
 
@@ -163,7 +164,8 @@ def _(result: Posterior) -> Content:
         for name, row in summary.iterrows()
     ]
     with styled():
-        _, panels = new_figure(4.6 * len(summary) if len(summary) > 1 else 7.2, 3.2, len(summary))
+        figure = empty_figure(*panels_size(len(summary)))
+        panels = panels_of(figure, len(summary))
     pictures = [Picture(plot_posterior(result, panels), "What was believed before, what the published value says, "
                         "and what is known now; noise, clipping and the finite sample are accounted for.")]  # fmt: skip
     if result.method != "grid":
@@ -223,6 +225,10 @@ def _(result: Release) -> Content:
         pictures.append(Picture(plot_spread(drawn, f"{statistic.noun} {statistic.transforms[0]}"),
                         "Where the statistic of the clipped records lies given the noise alone. What it says about "
                         "the population, a part of which may be out of bounds, is for inference."))  # fmt: skip
+    elif (margin := result.channel.margin()) is not None and many > 1:
+        told += (
+            f" The noise alone leaves each number within ± {margin:.2g} of {statistic.noun} the clipped records (90%)."
+        )
     facts = {"data set": result.dataset, "part": result.part, "column": result.column, "purpose": result.purpose,
              "missing values": result.missing, "records": f"{result.channel.n:,}"}  # fmt: skip
     return Content(
