@@ -28,7 +28,8 @@ if typing.TYPE_CHECKING:
         RangeError,
     )
     from confide.expression import Expression
-    from confide.inference import Calibration, Walk, infer, sbc
+    from confide.inference import Calibration, Walk, infer
+    from confide.inference.sbc import sbc
     from confide.information import Information, information
     from confide.mechanism import (
         Exponential,
@@ -46,7 +47,8 @@ if typing.TYPE_CHECKING:
     from confide.posterior import Posterior
     from confide.prior import Prior
     from confide.privacy import GDP, ZCDP, ApproxDP, Privacy, PureDP, Unlimited, account, compose
-    from confide.published import BudgetError, DataError, FileError, Hashed, LedgerError, Release, Rows, verify
+    from confide.published import BudgetError, DataError, FileError, Hashed, LedgerError, Release, Rows
+    from confide.published.verify import verify
     from confide.releasing import Audit, Ledger, audit, release
     from confide.reporting import report
     from confide.statistic import Each, Maximum, Mean, Median, Minimum, Quantile, Statistic

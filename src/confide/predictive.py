@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 
 @float64
-def groups(posterior: Posterior, *, predictive: bool) -> dict[str, dict[str, Any]]:
+def groups(posterior: Posterior, *, predictive: bool) -> dict[str, Any]:
     """The groups `prior`, `observed_data` and `posterior_predictive` of an ArviZ object, releases counted from 0."""
     shape = next(iter(posterior.draws.values())).shape[:2]
     key = as_key(0)
-    found = {"prior": {name: np.asarray(each) for name, each in _prior(posterior, key, shape).items()}}
+    found: dict[str, Any] = {"prior": {name: np.asarray(each) for name, each in _prior(posterior, key, shape).items()}}
     if posterior.call is None:
         return found
     releases = releases_of(posterior.call)

@@ -19,7 +19,7 @@ def infer(
     study: Study,
     files: list[Path],
     value: list[float],
-    same: dict[str, bool | None],
+    same: dict[str, Any],
     probability: float,
     page: Page,
     as_json: bool,

@@ -180,7 +180,7 @@ def _(result: Posterior) -> Content:
         channels=tuple(str(each) for each in releases),
         guarantee=releases[0].guarantee if len(releases) == 1 else None,
         notes=tuple(dict.fromkeys(str(each) for each in clippings(result.call, result.mean))),
-        warnings=(*result.diagnostics.warnings, *(told for each in releases if (told := effect(each)) is not None)),
+        warnings=(*result.diagnostics.warnings, *(note for each in releases if (note := effect(each)) is not None)),
     )
 
 
@@ -226,9 +226,9 @@ def _(result: Release) -> Content:
                         "Where the statistic of the clipped records lies given the noise alone. What it says about "
                         "the population, a part of which may be out of bounds, is for inference."))  # fmt: skip
     elif (margin := result.channel.margin()) is not None and many > 1:
-        told += (
-            f" The noise alone leaves each number within ± {margin:.2g} of {statistic.noun} the clipped records (90%)."
-        )
+        own = isinstance(statistic, Each)
+        about = "its record's clipped value" if own else f"{statistic.noun} the clipped records"
+        told += f" The noise alone leaves each number within ± {margin:.2g} of {about} (90%)."
     facts = {"data set": result.dataset, "part": result.part, "column": result.column, "purpose": result.purpose,
              "missing values": result.missing, "records": f"{result.channel.n:,}"}  # fmt: skip
     return Content(
