@@ -64,3 +64,23 @@ def test_an_interrupted_study_says_how_to_continue_and_shows_no_frames(monkeypat
     text = "".join(traceback.format_exception(caught.value))
     assert "in interrupted" not in text
     assert len(re.findall(r"^  File", text, flags=re.MULTILINE)) < 8
+
+
+def test_releases_of_two_columns_need_the_readers_word(confide, tmp_path):
+    channel = cf.Channel(cf.Mean("x", (0, 1)), cf.Gaussian(scale=0.05), n=100)
+    for column in ("readmitted", "cost"):
+        cf.Release(channel, 0.3, dataset="ward", part=column, column=column).save(tmp_path / f"{column}.json")
+    asked = (
+        "infer",
+        "readmitted.json",
+        "cost.json",
+        "--population",
+        "bernoulli",
+        "--prior",
+        "probability ~ Beta(1, 1)",
+    )
+    code, printed, said = confide(*asked)
+    assert (code, printed) == (1, "")
+    assert "--same-quantity" in said
+    assert "column 'readmitted' of 'ward' and column 'cost' of 'ward'" in said
+    assert confide(*asked, "--same-quantity", "--route", "normal")[0] == 0
