@@ -70,6 +70,7 @@ def test_the_core_imports_and_works_with_the_modelling_packages_alone():
         ("confide", ("jax", "numpy", "scipy")),
         ("confide.privacy", ("jax", "numpyro")),
         ("confide_cli.app", ("numpy", "confide")),
+        ("confide_cli.batch", ("jax", "numpyro")),
         ("confide_cli.publish", ("numpyro", "confide.likelihood", "confide.design", "scipy.stats")),
         ("confide_cli.verifying", ("numpyro", "confide.likelihood", "confide.design", "scipy.stats")),
     ],
