@@ -64,6 +64,27 @@ def test_the_core_imports_and_works_with_the_modelling_packages_alone():
     assert result.stdout.split() == ["float64", "True", "True"]
 
 
+@pytest.mark.parametrize(
+    ("module", "left"),
+    [
+        ("confide", ("jax", "numpy", "scipy")),
+        ("confide.privacy", ("jax", "numpyro")),
+        ("confide_cli.app", ("numpy", "confide")),
+        ("confide_cli.batch", ("jax", "numpyro")),
+        ("confide_cli.publish", ("numpyro", "confide.likelihood", "confide.design", "scipy.stats")),
+        ("confide_cli.verifying", ("numpyro", "confide.likelihood", "confide.design", "scipy.stats")),
+    ],
+)
+def test_a_command_loads_what_it_needs(module, left):
+    result = run(f"import sys, {module}; print([name for name in {left!r} if name in sys.modules])")
+    assert result.stdout.strip() == "[]", result.stderr
+
+
+def test_the_verb_is_not_replaced_by_the_package_of_its_name():
+    result = run("import confide as cf, confide.information.result; print(cf.information.__name__, type(cf).__name__)")
+    assert result.stdout.split() == ["information", "_Package"], result.stderr
+
+
 def test_importing_and_using_leaves_jax_configuration_unchanged():
     result = run(
         """

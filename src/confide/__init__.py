@@ -5,47 +5,53 @@ what does the published number say about the population?
 """
 
 import importlib
+import sys
+import types
 import typing
 
-from confide import datasets, populations
-from confide.channel import Channel
-from confide.design import Comparison, Family, Optimum, Pilot, Study, compare, families, optimize, pilot, study
-from confide.errors import (
-    AccuracyError,
-    ApproximationWarning,
-    ConfideError,
-    ExpressionError,
-    IncompatibleError,
-    InvalidArgument,
-    ParameterError,
-    PrivacyError,
-    RangeError,
-)
-from confide.expression import Expression
-from confide.inference import Calibration, Walk, infer, sbc
-from confide.information import Information, information
-from confide.mechanism import (
-    Exponential,
-    Gaussian,
-    Laplace,
-    Law,
-    Mechanism,
-    Noiseless,
-    RandomizedResponse,
-    SmoothCauchy,
-    SmoothLaplace,
-)
-from confide.model import Model
-from confide.population import Population
-from confide.posterior import Posterior
-from confide.prior import Prior
-from confide.privacy import GDP, ZCDP, ApproxDP, Privacy, PureDP, Unlimited, account, compose
-from confide.statistic import Each, Maximum, Mean, Median, Minimum, Quantile, Statistic
-
 if typing.TYPE_CHECKING:
-    from confide.published import BudgetError, DataError, FileError, Hashed, LedgerError, Release, Rows, verify
+    from confide import datasets, populations
+    from confide.channel import Channel
+    from confide.design import Comparison, Family, Optimum, Pilot, Study, compare, families, optimize, pilot, study
+    from confide.errors import (
+        AccuracyError,
+        ApproximationWarning,
+        ConfideError,
+        ConfideWarning,
+        ExpressionError,
+        ImputationWarning,
+        IncompatibleError,
+        InvalidArgument,
+        NoiseWarning,
+        ParameterError,
+        PrivacyError,
+        RangeError,
+    )
+    from confide.expression import Expression
+    from confide.inference import Calibration, Walk, infer
+    from confide.inference.sbc import sbc
+    from confide.information import Information, information
+    from confide.mechanism import (
+        Exponential,
+        Gaussian,
+        Laplace,
+        Law,
+        Mechanism,
+        Noiseless,
+        RandomizedResponse,
+        SmoothCauchy,
+        SmoothLaplace,
+    )
+    from confide.model import Model
+    from confide.population import Population
+    from confide.posterior import Posterior
+    from confide.prior import Prior
+    from confide.privacy import GDP, ZCDP, ApproxDP, Privacy, PureDP, Unlimited, account, compose
+    from confide.published import BudgetError, DataError, FileError, Hashed, LedgerError, Release, Rows
+    from confide.published.verify import verify
     from confide.releasing import Audit, Ledger, audit, release
     from confide.reporting import report
+    from confide.statistic import Each, Maximum, Mean, Median, Minimum, Quantile, Statistic
 
 __all__ = [
     "AccuracyError",
@@ -57,6 +63,7 @@ __all__ = [
     "Channel",
     "Comparison",
     "ConfideError",
+    "ConfideWarning",
     "DataError",
     "Each",
     "Exponential",
@@ -67,6 +74,7 @@ __all__ = [
     "GDP",
     "Gaussian",
     "Hashed",
+    "ImputationWarning",
     "IncompatibleError",
     "Information",
     "InvalidArgument",
@@ -80,6 +88,7 @@ __all__ = [
     "Median",
     "Minimum",
     "Model",
+    "NoiseWarning",
     "Noiseless",
     "Optimum",
     "ParameterError",
@@ -122,24 +131,68 @@ __all__ = [
 
 __version__ = "0.1.0"
 
-#: What publishes, what reads records and what draws is loaded when it is asked for: models and inference never need it.
-_LAZY = (
-    dict.fromkeys(
-        ("BudgetError", "DataError", "FileError", "Hashed", "LedgerError", "Release", "Rows", "verify"),
-        "confide.published",
-    )
-    | dict.fromkeys(("Audit", "Ledger", "audit", "release"), "confide.releasing")
-    | {"report": "confide.reporting"}
-)
+#: Every name is loaded when it is asked for: who lists a budget, or accounts for a batch, needs no model.
+_LAZY = {
+    name: module
+    for module, names in {
+        "confide.channel": ("Channel",),
+        "confide.design": (
+            "Comparison", "Family", "Optimum", "Pilot", "Study", "compare", "families", "optimize", "pilot", "study",
+        ),
+        "confide.errors": (
+            "AccuracyError", "ApproximationWarning", "ConfideError", "ConfideWarning", "ExpressionError",
+            "ImputationWarning", "IncompatibleError", "InvalidArgument", "NoiseWarning", "ParameterError",
+            "PrivacyError", "RangeError",
+        ),
+        "confide.expression": ("Expression",),
+        "confide.inference": ("Calibration", "Walk", "infer", "sbc"),
+        "confide.information": ("Information",),
+        "confide.mechanism": (
+            "Exponential", "Gaussian", "Laplace", "Law", "Mechanism", "Noiseless", "RandomizedResponse", "SmoothCauchy",
+            "SmoothLaplace",
+        ),
+        "confide.model": ("Model",),
+        "confide.population": ("Population",),
+        "confide.posterior": ("Posterior",),
+        "confide.prior": ("Prior",),
+        "confide.privacy": (
+            "GDP", "ZCDP", "ApproxDP", "Privacy", "PureDP", "Unlimited", "account", "compose",
+        ),
+        "confide.published": (
+            "BudgetError", "DataError", "FileError", "Hashed", "LedgerError", "Release", "Rows", "verify",
+        ),
+        "confide.releasing": ("Audit", "Ledger", "audit", "release"),
+        "confide.reporting": ("report",),
+        "confide.statistic": ("Each", "Maximum", "Mean", "Median", "Minimum", "Quantile", "Statistic"),
+    }.items()
+    for name in names
+}  # fmt: skip
+_MODULES = ("datasets", "paper", "populations")
 
 
 def __getattr__(name: str) -> typing.Any:
-    if name == "paper":
-        return importlib.import_module("confide.paper")
+    if name in _MODULES:
+        return importlib.import_module(f"confide.{name}")
     if name not in _LAZY:
         raise AttributeError(f"module 'confide' has no attribute {name!r}")
-    return getattr(importlib.import_module(_LAZY[name]), name)
+    value = globals()[name] = getattr(importlib.import_module(_LAZY[name]), name)
+    return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LAZY})
+    return sorted({*globals(), *__all__})
+
+
+class _Package(types.ModuleType):
+    """`confide.information` is the verb: the package of that name would take its place when it is imported."""
+
+    @property
+    def information(self) -> typing.Any:
+        return importlib.import_module("confide.information.verb").information
+
+    @information.setter
+    def information(self, package: types.ModuleType) -> None:
+        """The package is in `sys.modules`, where imports find it."""
+
+
+sys.modules[__name__].__class__ = _Package

@@ -10,7 +10,7 @@ import numpy as np
 from confide._precision import float64
 from confide._random import as_key
 from confide.errors import InvalidArgument
-from confide.mechanism import Law, Mechanism
+from confide.mechanism import Law, Mechanism, NoiselessLaw
 from confide.privacy import Privacy, Unlimited
 from confide.statistic import Each, Statistic
 from confide.statistic.statistic import check_count
@@ -31,6 +31,7 @@ class Channel:
     0.1
     >>> print(channel)
     Publish the mean of abs(x) with x clipped to [-10, 10] over 100 records, with Laplace noise of scale 0.1.
+    The published number will lie within ± 0.23 of that statistic of the clipped records (90%).
     Guarantee: 1-differential privacy (pure), when any one record is replaced by another and n is public.
     """
 
@@ -66,6 +67,40 @@ class Channel:
         if isinstance(self.statistic, Each):
             return (self.n,)
         return () if self.statistic.dimension == 1 else (self.statistic.dimension,)
+
+    def margin(self, probability: float = 0.9) -> float | None:
+        """How far a published number lies from the statistic of the clipped records at most, with this probability.
+
+        It is known before anything is spent. None where the noise depends on the records, or is none that is added.
+
+        >>> import confide as cf
+        >>> channel = cf.Channel(cf.Mean("abs(x)", bounds=(-10, 10)), cf.Laplace(cf.PureDP(1.0)), n=100)
+        >>> round(channel.margin(0.9), 4)
+        0.2303
+        """
+        if not 0 < probability < 1:
+            raise InvalidArgument("probability", probability, "is not between 0 and 1", "use for example 0.9")
+        return self.law.margin(probability)
+
+    @property
+    def warning(self) -> str | None:
+        """Why the published number will say almost nothing, where that is known beforehand; else None.
+
+        >>> import confide as cf
+        >>> print(cf.Channel(cf.Median("x", bounds=(0, 60)), cf.Gaussian(scale=300.0), n=1000).warning)
+        the noise (± 493, 90%) is wider than all that the median can be, which is from 0 to 60: the published number
+        will say almost nothing; narrow the bounds, use more records, a larger privacy parameter or another mechanism
+        """
+        ends, noise = self.statistic.ranges, self.law.least_margin(self.statistic, self.n)
+        widest = max(high - low for low, high in ends)
+        if self.n == 1 or isinstance(self.statistic, Each) or noise is None or noise < widest:
+            return None
+        low, high = next(pair for pair in ends if pair[1] - pair[0] == widest)
+        return (
+            f"the noise (± {noise:.3g}, 90%) is wider than all that {self.statistic.noun.removesuffix(' of')} can be, "
+            f"which is from {low:g} to {high:g}: the published number will say almost nothing; narrow the bounds, use "
+            "more records, a larger privacy parameter or another mechanism"
+        )
 
     @float64
     def summary(self, records: Any) -> Any:
@@ -136,8 +171,25 @@ class Channel:
         return (
             f"Publish {self.statistic} over {self.n:,} record{'s' if self.n > 1 else ''}, "
             f"with {self.law.description}.\n"
+            f"{self._expected()}"
             f"{promise}"
         )
+
+    def _expected(self) -> str:
+        """How far a published number will be from what it is about, and a warning where that is too far."""
+        margin, least, warning = self.margin(), self.law.least_margin(self.statistic, self.n), self.warning
+        one = "The published number" if self.value_shape == () else "Each published number"
+        own = isinstance(self.statistic, Each)
+        about = "its record's clipped value" if own else "that statistic of the clipped records"
+        lines = []
+        if margin is not None and not isinstance(self.law, NoiselessLaw):
+            lines.append(f"{one} will lie within ± {margin:.2g} of {about} (90%).")
+        elif margin is None and self.law.window:
+            best = "" if least is None else f", at best within ± {least:.2g} (90%)"
+            lines.append(f"How near the published number comes to {about} depends on how they lie{best}.")
+        if warning is not None:
+            lines.append(f"Warning: {warning}.")
+        return "".join(f"{line}\n" for line in lines)
 
     def __repr__(self) -> str:
         return f"Channel({self.statistic!r}, {self.mechanism!r}, n={self.n})"

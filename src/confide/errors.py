@@ -13,7 +13,10 @@ Everything that Confide raises on purpose descends from one root, so that a call
 
 and what it warns of::
 
-    ApproximationWarning (a UserWarning)       nothing exact serves, and an approximation of unknown error was taken
+    ConfideWarning (a UserWarning)
+    ├── ApproximationWarning                   nothing exact serves, and an approximation of unknown error was taken
+    ├── ImputationWarning                      a number stood in for missing values, and the model takes it for records
+    └── NoiseWarning                           the noise is as wide as the range: the published number will say nothing
 
 An `InvalidArgument` is built from its four parts, so that no message can forget one of them. No error tells the
 password or token of a URL, neither in its message nor in its value.
@@ -127,7 +130,31 @@ class AccuracyError(ConfideError, ArithmeticError):
     """
 
 
-class ApproximationWarning(UserWarning):
+class ConfideWarning(UserWarning):
+    """The root of all warnings of Confide; `warnings.simplefilter("error", cf.ConfideWarning)` makes errors of them.
+
+    >>> issubclass(ConfideWarning, UserWarning)
+    True
+    """
+
+
+class ImputationWarning(ConfideWarning):
+    """A release replaced missing values by a public number, and inference takes them for records of the population.
+
+    >>> issubclass(ImputationWarning, ConfideWarning)
+    True
+    """
+
+
+class NoiseWarning(ConfideWarning):
+    """The noise is wider than all that the statistic can be, so that the published number will say almost nothing.
+
+    >>> issubclass(NoiseWarning, ConfideWarning)
+    True
+    """
+
+
+class ApproximationWarning(ConfideWarning):
     """Nothing exact serves what was asked, and an approximation of unknown error was taken instead.
 
     Ask for the approximation by its name (route="normal") and there is no warning; make it an error with

@@ -16,7 +16,7 @@ from confide._precision import float64
 from confide._random import as_key
 from confide.channel import Channel
 from confide.errors import ApproximationWarning, IncompatibleError, InvalidArgument
-from confide.mechanism import Law, RandomizedResponse
+from confide.mechanism import Law, ResponseLaw
 from confide.population import Population
 from confide.statistic import Mean, Statistic
 
@@ -46,9 +46,7 @@ class Model:
             )
         if not isinstance(self.channel, Channel):
             raise InvalidArgument("channel", self.channel, "is not a channel", "use Channel(statistic, mechanism, n)")
-        codes = (
-            isinstance(self.channel.mechanism, RandomizedResponse) and self.channel.statistic.transforms[0].is_identity
-        )
+        codes = isinstance(self.channel.law, ResponseLaw) and self.channel.statistic.transforms[0].is_identity
         if codes and not self.population.discrete:
             raise IncompatibleError(
                 f"randomized response reads x on {self.channel.statistic.bounds} as the code of a category, but "

@@ -147,15 +147,17 @@ class Posterior:
                 rows[label] = [float(np.broadcast_to(np.ravel(part), (size,))[j]) for part in columns]
         return pd.DataFrame.from_dict(rows, orient="index", columns=["mean", "sd", low, high, "ess", "r_hat"])
 
-    def to_arviz(self) -> Any:
-        """The draws as an ArviZ object.
+    def to_arviz(self, *, predictive: bool = False) -> Any:
+        """The draws as an ArviZ object, with as many draws of the prior and what was published.
+
+        With `predictive`, values are simulated from the channels too, one per draw: what might have been published.
 
         >>> import confide as cf, numpyro.distributions as dist
         >>> channel = cf.Channel(cf.Mean("x", bounds=(0, 1)), cf.Laplace(cf.PureDP(1.0)), n=1000)
         >>> prior = {"probability": dist.Beta(1.0, 1.0)}
         >>> posterior = cf.infer(cf.populations.bernoulli(), cf.Release(channel, 0.31), prior, route="normal")
-        >>> dict(posterior.to_arviz().posterior.sizes)
-        {'chain': 4, 'draw': 1000}
+        >>> dict(posterior.to_arviz().posterior.sizes), float(posterior.to_arviz().observed_data.release_0)
+        ({'chain': 4, 'draw': 1000}, 0.31)
         """
         try:
             with warnings.catch_warnings():
@@ -163,7 +165,10 @@ class Posterior:
                 import arviz
         except ImportError:
             raise IncompatibleError('ArviZ is not installed; use pip install "confide[tables]"') from None
-        return arviz.from_dict(posterior={name: np.asarray(each) for name, each in self.draws.items()})
+        from confide.predictive import groups
+
+        drawn = {name: np.asarray(each) for name, each in self.draws.items()}
+        return arviz.from_dict(posterior=drawn, **groups(self, predictive=predictive))
 
     def plot(self, axes: Any = None) -> Any:
         """Prior and posterior of each parameter; returns the matplotlib figure.

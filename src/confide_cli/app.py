@@ -111,7 +111,8 @@ def infer(
     context: typer.Context,
     releases: o.Releases = None, study: o.StudyOption = None, population: o.Population = None, prior: o.Prior = None,
     value: o.Value = None, statistic: o.Statistics = None, bounds: o.Bounds = None, mechanism: o.Mechanism = None,
-    privacy: o.Privacy = None, n: o.Count = None, same_records: o.SameRecords = None, method: o.Method = None,
+    privacy: o.Privacy = None, n: o.Count = None, same_records: o.SameRecords = None,
+    same_quantity: o.SameQuantity = None, method: o.Method = None,
     route: o.Route = None, key: o.Key = None, chains: o.Chains = None, warmup: o.Warmup = None, draws: o.Draws = None,
     probability: o.Probability = 0.9, report: o.Report = None, as_json: o.Json = False,
 ) -> None:  # fmt: skip
@@ -121,7 +122,8 @@ def infer(
                          "key": key, "chains": chains, "warmup": warmup, "draws": draws})  # fmt: skip
     from confide_cli import learn
 
-    learn.infer(told, releases or [], value or [], same_records, probability, Page(report, context.obj), as_json)
+    same = {"same_records": same_records, "same_quantity": same_quantity or None}
+    learn.infer(told, releases or [], value or [], same, probability, Page(report, context.obj), as_json)
 
 
 @app.command(epilog="Example: confide ledger budget.db people --budget pure:3, and later: confide ledger budget.db")

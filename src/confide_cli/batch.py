@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from confide import privacy
 from confide.errors import InvalidArgument
-from confide.published.codec import encode_privacy
 from confide_cli.show import emit, say
 from confide_cli.words import read_privacy
 
@@ -23,8 +23,12 @@ def account(texts: Sequence[str], delta: float, as_json: bool) -> None:
         say(f"Together, if all {len(guarantees):,} are fixed before the first value is seen: {batch}")
         say(f"If each may be chosen in view of those before: {adaptive}")
 
-    told = {"guarantee": encode_privacy(batch), "adaptive": encode_privacy(adaptive)}
-    emit(as_json, {"command": "account", "releases": len(guarantees), **told}, show)
+    told: dict[str, Any] = {"command": "account", "releases": len(guarantees)}
+    if as_json:
+        from confide.published.codec import encode_privacy  # which knows channels as well, and loads JAX
+
+        told |= {"guarantee": encode_privacy(batch), "adaptive": encode_privacy(adaptive)}
+    emit(as_json, told, show)
 
 
 def _read(text: str) -> list[privacy.Privacy]:

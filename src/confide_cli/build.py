@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from confide.channel import Channel
 from confide.errors import InvalidArgument
-from confide.model import Model
 from confide_cli import words
 from confide_cli.priors import read_prior
 from confide_cli.study import Study, UsageProblem
+
+if TYPE_CHECKING:
+    from confide.channel import Channel
+    from confide.model import Model
 
 
 def population_of(study: Study) -> Any:
@@ -25,6 +27,8 @@ def privacy_of(study: Study) -> Any:
 
 def channels_of(study: Study) -> dict[str, Channel]:
     """The channels, by the words of their statistics."""
+    from confide.channel import Channel
+
     given = study.need("statistic", '"mean abs(x)"')
     texts = [given] if isinstance(given, str) else given
     if not all(isinstance(text, str) for text in texts):
@@ -51,6 +55,8 @@ def channel_of(study: Study) -> Channel:
 
 def models_of(study: Study) -> dict[str, Model]:
     """A model for each channel."""
+    from confide.model import Model
+
     population = population_of(study)
     return {name: Model(population, channel) for name, channel in channels_of(study).items()}
 

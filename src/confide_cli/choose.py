@@ -58,8 +58,16 @@ def compare(study: Study, page: Page, as_json: bool) -> None:
     }
 
     def show() -> None:
-        wanted = ["channel", found.criterion.name, "information", "efficiency", "share of best", "method"]
-        table(rows, list(dict.fromkeys(name for name in wanted if name in rows[0])))
+        wanted = [
+            "channel",
+            found.criterion.name,
+            "information",
+            "efficiency",
+            "share of best",
+            *_expected(rows),
+            "method",
+        ]
+        table(_shown(rows), list(dict.fromkeys(name for name in [*wanted, "method"] if name in rows[0])))
         say()
         say(found.verdict)
         page.say()
@@ -96,16 +104,36 @@ def optimize(study: Study, page: Page, as_json: bool) -> None:
 
     def show() -> None:
         ranks = found.problem.criterion.name
-        wanted = ["statistic", "mechanism", ranks, "information", "efficiency", "share of best", "method"]
-        table(rows[:12], list(dict.fromkeys(name for name in wanted if name in rows[0])))
+        wanted = [
+            "statistic",
+            "mechanism",
+            ranks,
+            "information",
+            "efficiency",
+            "share of best",
+            *_expected(rows),
+            "method",
+        ]
+        table(_shown(rows[:12]), list(dict.fromkeys(name for name in wanted if name in rows[0])))
         say()
         say(found.explain())
+        say()
+        say(str(found.best))
         say()
         say(f"To use it: {in_words(found.best)}")
         page.say()
 
     page.write(found)
     emit(as_json, result, show)
+
+
+def _expected(rows: list[dict[str, Any]]) -> list[str]:
+    """The columns that say what to expect in the units of the data."""
+    return [name for name in rows[0] if name.startswith("sd ")] + ["noise ±", "clipped"]
+
+
+def _shown(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [row | {"clipped": f"{row['clipped']:.1%}"} for row in rows]
 
 
 def in_words(channel: Any) -> str:

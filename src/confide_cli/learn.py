@@ -19,7 +19,7 @@ def infer(
     study: Study,
     files: list[Path],
     value: list[float],
-    same_records: bool | None,
+    same: dict[str, Any],
     probability: float,
     page: Page,
     as_json: bool,
@@ -37,11 +37,15 @@ def infer(
     else:
         releases = [cf.Release(channel_of(study), value[0] if len(value) == 1 else value)]
     options = study.chosen("method", "route", "key", "chains", "warmup", "draws")
-    found = cf.infer(population, releases, prior, same_records=same_records, **options)
+    found = cf.infer(population, releases, prior, **same, **options)
     ends = found.interval(probability)
 
     def show() -> None:
+        from confide.clipping import clippings
+
         say(str(found))
+        for told in dict.fromkeys(str(each) for each in clippings(found.call, found.mean) if each.matters):
+            say(told)
         page.say()
 
     page.write(found)

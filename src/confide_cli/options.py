@@ -66,7 +66,12 @@ LedgerOption = Annotated[
     str | None, typer.Option("--ledger", metavar="PLACE", help="The ledger that keeps the budget: a file or a URL.")
 ]
 Dataset = Annotated[str | None, typer.Option(help="The data set's name in the ledger.")]
-Part = Annotated[str | None, typer.Option(help="rows:0:1000, hashed:id:0:0.1, or a name.")]
+Part = Annotated[
+    str | None,
+    typer.Option(
+        help="Which records: rows:0:1000 or hashed:id:0:0.1 select them; any other word only names what DATA holds."
+    ),
+]
 Purpose = Annotated[str, typer.Option(help="What the release is for.")]
 Missing = Annotated[str | None, typer.Option(help="A public number to impute, or public to drop missing values.")]
 Fresh = Annotated[bool, typer.Option("--fresh", help="Spend again, though the same release is in the ledger.")]
@@ -91,6 +96,10 @@ Value = Annotated[
 SameRecords = Annotated[
     bool | None,
     typer.Option("--same-records/--different-records", help="Whether several releases are about the same records."),
+]
+SameQuantity = Annotated[
+    bool | None,
+    typer.Option("--same-quantity", help="Releases of different columns or data sets measure the same thing."),
 ]
 Chains = Annotated[int | None, typer.Option(min=1, help="Chains, where there are any.")]
 Warmup = Annotated[int | None, typer.Option(min=0, help="Steps of a chain that are not kept.")]

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from confide_cli.speech import spoken
 from confide_cli.study import UsageProblem
 
 
@@ -56,8 +57,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
             return _fail(_usage(error, arguments), error.exit_code)
         except UsageProblem as error:
             return _fail(str(error), 2)
-        except (KeyboardInterrupt, Abort):
-            return _fail("interrupted; nothing more was done", 130)
+        except (KeyboardInterrupt, Abort) as error:
+            return _fail(str(error) or "interrupted; nothing more was done", 130)
         except Exception as error:
             return _explain(error)
 
@@ -67,7 +68,7 @@ def _explain(error: Exception) -> int:
     from confide.errors import ConfideError
 
     if isinstance(error, ConfideError):
-        return _fail(str(error), 1)
+        return _fail(spoken(str(error)), 1)
     if os.environ.get("CONFIDE_DEBUG"):
         raise error
     return _fail(f"an unexpected error ({type(error).__name__}); set CONFIDE_DEBUG=1 to see where it happened", 1)
@@ -94,4 +95,4 @@ def _fail(text: str, code: int) -> int:
 
 def _show_warning(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
     if not issubclass(category, DeprecationWarning):
-        _fail(f"warning: {message}", 0)
+        _fail(f"warning: {spoken(str(message))}", 0)

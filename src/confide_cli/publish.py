@@ -98,7 +98,8 @@ def ledger(place: str, dataset: str | None, budget: str | None, check: bool, as_
             say()
             for made in book.releases(dataset):
                 say(str(made))
-                say(f"Purpose: {made.purpose}" if made.purpose else "")
+                about = {"Column": made.column, "Part": made.part, "Purpose": made.purpose}
+                say("; ".join(f"{name}: {value}" for name, value in about.items() if value))
 
     emit(as_json, {"command": "ledger", "ledger": book.place, "datasets": found}, show)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import difflib
+import inspect
 import math
 import re
 from collections.abc import Iterable
@@ -101,7 +102,23 @@ def _make(argument: str, text: str, build: Any, values: list[Any], named: dict[s
     except ConfideError:
         raise
     except TypeError:
-        raise InvalidArgument(argument, text, "has the wrong arguments", "see its documentation") from None
+        name = text.partition("(")[0].strip()
+        takes = [each for each in inspect.signature(build).parameters if each not in ("privacy", "args", "kwargs")]
+        problem = f"has arguments that {name} does not take"
+        raise InvalidArgument(argument, text, problem, _remedy(name, takes, build)) from None
+
+
+def _remedy(name: str, takes: list[str], build: Any) -> str:
+    """What may be given instead; the parameters of a population are inferred, and a prior says what is known."""
+    if takes:
+        return f"it takes {', '.join(takes)}"
+    inferred = getattr(build(), "names", ())
+    if not inferred:
+        return f"write {name} alone"
+    return (
+        f"write {name} alone: {', '.join(inferred)} {'are' if len(inferred) > 1 else 'is'} what is learnt, and what is "
+        f'known is a prior, such as --prior "{inferred[-1]} ~ LogNormal(0, 0.1)"'
+    )
 
 
 def read_population(text: str) -> Any:

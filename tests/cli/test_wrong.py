@@ -49,7 +49,7 @@ WRONG = [
     # words that mean nothing
     (line("information", "--theta", "2", population=["normal_varianc"]), 1, "did you mean normal_variance?"),
     (line("information", "--theta", "2", population=["__import__('os')"]), 1, "--population"),
-    (line("information", "--theta", "2", population=["normal_variance(spread=2)"]), 1, "wrong arguments"),
+    (line("information", "--theta", "2", population=["normal_variance(spread=2)"]), 1, "does not take"),
     (line("information", "--theta", "2", statistic=["avg x"]), 1, "--statistic"),
     (line("information", "--theta", "2", statistic=["mean sin(x)"]), 1, "sin"),
     (line("information", "--theta", "2", statistic=["mean log(x)"]), 1, "log"),
@@ -63,7 +63,7 @@ WRONG = [
     (line("information", "--theta", "2", privacy=None), 1, "--privacy"),
     (line("information", "--theta", "2", mechanism=["laplac"]), 1, "did you mean laplace?"),
     (line("information", "--theta", "2", mechanism=["laplace(3)"]), 1, "--mechanism"),
-    (line("information", "--theta", "2", mechanism=["laplace(color=3)"]), 1, "wrong arguments"),
+    (line("information", "--theta", "2", mechanism=["laplace(color=3)"]), 1, "does not take"),
     (line("information", "--theta", "2", mechanism=["randomized_response"]), 1, "RandomizedResponse"),
     (line("information", "--theta", "-2"), 1, "variance"),
     (line("information", "--theta", "two"), 1, "--theta"),

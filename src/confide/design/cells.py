@@ -13,7 +13,8 @@ import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -93,6 +94,18 @@ class Cells:
                 self.folder.mkdir(parents=True, exist_ok=True)
             except OSError as error:
                 raise InvalidArgument("path", str(path), f"is no folder ({error.strerror})", "give a folder") from error
+
+    @contextmanager
+    def interruptible(self) -> Iterator[None]:
+        """An interruption says in one line what is kept, without the frames of whatever was being computed."""
+        try:
+            yield
+        except KeyboardInterrupt:
+            if self.folder is None:
+                kept = "nothing was kept; give path= a folder, and a study that is run again continues where it stopped"
+            else:
+                kept = f"finished cells are kept in {str(self.folder)!r}: run the same study again to continue"
+            raise KeyboardInterrupt(f"interrupted; {kept}") from None
 
     def _file(self, description: str) -> Path:
         assert self.folder is not None

@@ -183,7 +183,7 @@ class Comparison:
             row: dict[str, Any] = {key: scores[i] for key, scores in self.scores.items()}
             row["share of best"] = self.criterion.share(row[self.criterion.name], first, each.matrices.shape[-1])
             row["efficiency"] = each.efficiency
-            row |= {f"sd {label}": value for label, value in zip(_labels(each), each.deviations(), strict=True)}
+            row |= each.expected()
             row["wins"] = float(self.points.weights[wins == i].sum())
             row["method"] = each.information.method
             if np.any(self.errors > 0):
@@ -238,7 +238,7 @@ class Comparison:
     def __str__(self) -> str:
         lines = [self.table.to_string(float_format=lambda number: f"{number:.4g}"), "", self.verdict]
         if self.points.thetas.shape[1] == 1 and len(self.winners) > 1:
-            label = _labels(next(iter(self.evaluations.values())))[0]
+            label = next(iter(self.evaluations.values())).labels[0]
             for name, low, high in self.winners:
                 lines.append(f"  {label} from {low:.4g} to {high:.4g}: {name or 'no difference shown'}")
         return "\n".join(lines)
@@ -254,12 +254,3 @@ def _same(a: float, b: float, error_a: float, error_b: float) -> bool:
     if not (np.isfinite(a) and np.isfinite(b)):
         return bool(a == b)
     return bool(abs(a - b) <= max(SHOWN * np.hypot(error_a, error_b), 1e-9 * abs(b)))
-
-
-def _labels(evaluation: Evaluation) -> list[str]:
-    """A label for each entry of θ."""
-    return [
-        part.name if not part.vector else f"{part.name}[{i}]"
-        for part in evaluation.model.population.space
-        for i in range(part.size)
-    ]

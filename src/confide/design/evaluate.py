@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from confide.clipping import clipped_share
 from confide.design.criteria import CRITERIA, Criterion, directions, inverse
 from confide.design.family import from_statistics
 from confide.design.points import Points
@@ -73,6 +74,28 @@ class Evaluation:
             variances = np.einsum("ia,mab,ib->mi", basis, covariance, basis)
         variances = np.where(np.isnan(variances), np.inf, variances)
         return np.sqrt([self.points.average(column) for column in variances.T])
+
+    def expected(self) -> dict[str, float]:
+        """What to expect in the units of the data, before anything is spent.
+
+        The posterior standard deviation of each parameter, the noise that the published number will stay within (90%;
+        NaN where it depends on the records), and the share of the population that is clipped.
+        """
+        channel, population = self.model.channel, self.model.population
+        row = {f"sd {name}": float(each) for name, each in zip(self.labels, self.deviations(), strict=True)}
+        margin = channel.margin()
+        row["noise ±"] = float("nan") if margin is None else margin
+        shares = clipped_share(population, channel.statistic, self.points.thetas)
+        return row | {"clipped": float(np.ravel(shares) @ self.points.weights)}
+
+    @property
+    def labels(self) -> list[str]:
+        """A label for each entry of θ."""
+        return [
+            part.name if not part.vector else f"{part.name}[{i}]"
+            for part in self.model.population.space
+            for i in range(part.size)
+        ]
 
     @property
     def efficiency(self) -> float:

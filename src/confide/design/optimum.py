@@ -144,7 +144,7 @@ class Optimum:
                 "share of best": np.nan if each.reason else criterion.share(score, first, size),
                 "method": each.evaluation.information.method,
             }
-            rows.append(row)
+            rows.append(row | each.evaluation.expected())
         return pd.DataFrame(rows)
 
     def _normal(self, each: Candidate) -> float:

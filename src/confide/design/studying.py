@@ -116,7 +116,8 @@ def study(
         if numbers is None:
             # the randomness of a cell is its own, whatever other cells there are
             own = jax.random.fold_in(random, jnp.uint32(zlib.crc32(text.encode())))
-            numbers = simulate(cell, population, believed, count, own, route)
+            with store.interruptible():
+                numbers = simulate(cell, population, believed, count, own, route)
             store.write(text, numbers)
             computed += 1
         rows += _rows(name, cell, population, count, numbers)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,11 +10,13 @@ from typing import Any
 import numpy as np
 
 from confide.channel import Channel
-from confide.errors import InvalidArgument
+from confide.errors import ImputationWarning, InvalidArgument
+from confide.inference.quantity import check_quantity
 from confide.model import Model
 from confide.population import Population
 from confide.prior import Prior
 from confide.published import Release
+from confide.published.imputation import effect
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +36,9 @@ class Problem:
         return tuple(model.channel for model in self.models)
 
 
-def read(population: Any, releases: Any, prior: Any, same_records: bool | None) -> Problem:
+def read(
+    population: Any, releases: Any, prior: Any, same_records: bool | None, same_quantity: bool | None = None
+) -> Problem:
     """A checked problem."""
     if not isinstance(population, Population):
         raise InvalidArgument(
@@ -45,6 +50,10 @@ def read(population: Any, releases: Any, prior: Any, same_records: bool | None) 
         raise InvalidArgument(
             "releases", releases, "is not a release or a list of them", "give Release(channel, value), or Release.load"
         )
+    check_quantity(releases, same_quantity)
+    for release in releases:
+        if (told := effect(release)) is not None:
+            warnings.warn(told, ImputationWarning, stacklevel=5)
     models = tuple(Model(population, release.channel) for release in releases)
     values = tuple(np.asarray(release.value, dtype=np.float64) for release in releases)
     shared = None if len(releases) == 1 else _shared(releases, same_records)

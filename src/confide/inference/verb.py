@@ -39,6 +39,7 @@ def infer(
     prior: Any,
     *,
     same_records: bool | None = None,
+    same_quantity: bool | None = None,
     method: str | Kernel = "auto",
     route: str = "auto",
     key: Any = 0,
@@ -50,7 +51,10 @@ def infer(
     """The posterior of a population's parameters given what was published, noise and clipping included.
 
     `prior` maps each parameter to a proper numpyro distribution. With several releases, `same_records` says whether
-    they are about the same records, unless their data set and part record it. Methods:
+    they are about the same records, unless their data set and part record it, and `same_quantity=True` that they
+    measure the same thing, where they name different columns, or data sets without a column in common. A release that
+    replaced missing values by a number is read as if these were records, with an `ImputationWarning`: see
+    `Release.present`. The methods are
 
     - `auto`: `grid` where p(y | θ) can be computed (one or two parameters; `nuts` beyond), else `mhaar`;
     - `grid`: quadrature, independent draws;  `nuts`: NumPyro's sampler on p(y | θ);
@@ -70,7 +74,7 @@ def infer(
     >>> round(posterior.mean["probability"], 4), round(posterior.sd["probability"], 4)
     (0.3104, 0.0147)
     """
-    problem = read(population, releases, prior, same_records)
+    problem = read(population, releases, prior, same_records, same_quantity)
     _affordable(problem)
     if not isinstance(method, Kernel) and method != "auto" and method not in METHODS:
         raise InvalidArgument("method", method, "is not a method", f"use 'auto' or one of {', '.join(METHODS)}")

@@ -46,7 +46,9 @@ class Information:
                 continue
             at = ", ".join(f"{value:g}" for value in thetas[i])
             share = "" if shares is None else f"   efficiency {shares[i]:.1%}"
-            lines.append(f"  theta = {at}: {_matrix_text(matrices[i], errors[i])}{share}")
+            lines.append(
+                f"  theta = {at}: {_matrix_text(matrices[i], errors[i])}{share}{_spread(self.names, matrices[i])}"
+            )
         return "\n".join(lines + ([self.note] if self.note else []))
 
     __repr__ = __str__
@@ -72,6 +74,15 @@ def _matrix_text(matrix: Floats, error: Floats) -> str:
         for row, spread in zip(matrix, error, strict=True)
     )
     return "[" + ", ".join(rows) + "]"
+
+
+def _spread(names: tuple[str, ...], matrix: Floats) -> str:
+    """How well each parameter will be known: the root of the diagonal of F⁻¹, a standard deviation."""
+    values = np.linalg.eigvalsh(matrix) if np.all(np.isfinite(matrix)) else np.zeros(1)
+    if len(names) != len(matrix) or values[0] <= 1e-12 * values[-1]:
+        return ""  # a parameter is not learnt at all, or several are bound together
+    deviations = np.sqrt(np.diag(np.linalg.inv(matrix)))
+    return "   " + ", ".join(f"{name} to ± {each:.3g}" for name, each in zip(names, deviations, strict=True))
 
 
 def efficiency(matrix: Floats, records: Floats | None) -> Floats | None:

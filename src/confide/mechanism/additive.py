@@ -10,10 +10,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from confide.errors import InvalidArgument
+from confide._final import final
+from confide.errors import IncompatibleError, InvalidArgument
 from confide.mechanism.base import Law, Mechanism, accept_privacy, options_repr, set_positive
-from confide.mechanism.lattice import DiscreteGaussian, LatticeNoise, lattice_index, nearest_index
-from confide.mechanism.noise import GaussianNoise, Noise
+from confide.mechanism.lattice import DiscreteGaussian, DiscreteLaplace, LatticeNoise, lattice_index, nearest_index
+from confide.mechanism.noise import OWN, GaussianNoise, LaplaceNoise, Noise
 from confide.privacy import Privacy
 from confide.statistic import OrderStatistic, Statistic
 
@@ -27,6 +28,7 @@ def layout_of(statistic: Statistic) -> Layout:
     return "vector" if statistic.dimension > 1 else "scalar"
 
 
+@final(OWN)
 class AdditiveLaw(Law):
     """y = u + V, coordinate by coordinate. With noise on a lattice u is first rounded to the lattice.
 
@@ -37,6 +39,13 @@ class AdditiveLaw(Law):
     noise: Noise
     layout: Layout = eqx.field(static=True, default="scalar")
 
+    def __check_init__(self) -> None:
+        # routes tell Laplace from Gaussian, and a lattice from the line; of any other noise they would assume one
+        if not isinstance(self.noise, LaplaceNoise | GaussianNoise | DiscreteLaplace | DiscreteGaussian):
+            raise IncompatibleError(
+                f"{type(self.noise).__name__} is noise that no exact route knows; {OWN}, which is asked for its density"
+            )
+
     @property
     def window(self) -> int:
         """No rank but the statistic's own."""
@@ -45,9 +54,13 @@ class AdditiveLaw(Law):
     @property
     def description(self) -> str:
         """The noise and its scale."""
-        kind = "Gaussian" if isinstance(self.noise, GaussianNoise | DiscreteGaussian) else "Laplace"
         lattice = f" on multiples of {self.noise.step:g}" if isinstance(self.noise, LatticeNoise) else ""
-        return f"{kind} noise of scale {self.noise.scale:g}{lattice}"
+        return f"{self.noise.kind} noise of scale {self.noise.scale:g}{lattice}"
+
+    def margin(self, probability: float = 0.9) -> float:
+        """What the noise exceeds with probability 1 − p at most, and half a step that rounding to a lattice may add."""
+        rounding = float(self.noise.step) / 2 if isinstance(self.noise, LatticeNoise) else 0.0
+        return self.noise.within(probability) + rounding
 
     def centre(self, summary: Float[Array, "..."]) -> Float[Array, "..."]:
         """u, as it is before noise: on the lattice if the noise is."""

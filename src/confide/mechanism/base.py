@@ -52,6 +52,33 @@ class Law(eqx.Module):
         """What is done to the statistic, as a phrase that follows "with"."""
         return f"the law {self}"
 
+    def margin(self, probability: float = 0.9) -> float | None:
+        """How far a released number lies from the statistic at most, with this probability; None if that is not known.
+
+        It is not known before the records are, where the noise depends on them.
+
+        >>> import confide as cf
+        >>> law = cf.Channel(cf.Mean("x", bounds=(0, 1)), cf.Laplace(cf.PureDP(1.0)), n=100).law
+        >>> round(law.margin(0.9), 4)  # 0.01 · log 10
+        0.023
+        """
+        del probability
+        return None
+
+    def least_margin(self, statistic: Statistic, n: int, probability: float = 0.9) -> float | None:
+        """A margin that no records fall short of whose statistic is in the middle of its range; None if none is known.
+
+        It is the margin itself, unless the noise depends on the records.
+
+        >>> import confide as cf
+        >>> maximum = cf.Maximum("x", bounds=(0, 60))
+        >>> law = cf.Channel(maximum, cf.SmoothCauchy(cf.PureDP(1.0)), n=1000).law
+        >>> law.margin(), round(law.least_margin(maximum, 1000))
+        (None, 379)
+        """
+        del statistic, n
+        return self.margin(probability)
+
     @abstractmethod
     def sample(self, key: jax.Array, summary: Float[Array, "..."]) -> Float[Array, "..."]:
         """A released value for each summary. For simulation: a real release draws its noise in exact arithmetic."""

@@ -17,6 +17,7 @@ import numpy as np
 from scipy.special import erfinv, ndtri_exp
 
 from confide.mechanism.calibration import gaussian_ratio, laplace_divergence, laplace_ratio, largest, refuse_noise
+from confide.mechanism.counts import squared_counts
 from confide.privacy import GDP, ZCDP, ApproxDP, Privacy, PureDP
 from confide.privacy.rounding import nearest, outward, root_down, round_down, round_up
 from confide.statistic import Mean, Statistic
@@ -52,7 +53,7 @@ def squared_steps(statistic: Statistic, n: int, step: float, norm: int) -> int:
     Rounding half up keeps k_j ≤ ⌈Δ_j/step⌉ for a coordinate that moves by Δ_j. A scalar needs no more. For a
     vector ⌈x⌉ < x + 1 in each of d coordinates, so that ‖k‖₁ < Δ₁/step + d and ‖k‖₂ < Δ₂/step + √d, and whole
     numbers below a bound are at most its ceiling less one; or, where the range of every coordinate is known,
-    ‖k‖ ≤ ‖(⌈Δ_j/step⌉)_j‖. The smaller is taken.
+    ‖k‖ ≤ ‖(⌈Δ_j/step⌉)_j‖. The smaller is taken. Counts on their own lattice are not rounded at all (`counts`).
     """
     width = float(statistic.sensitivity(n, norm=norm))
     if statistic.dimension == 1:
@@ -66,7 +67,8 @@ def squared_steps(statistic: Statistic, n: int, step: float, norm: int) -> int:
     if isinstance(statistic, Mean):
         parts = [steps((high - low) / n, step) for low, high in statistic.ranges]
         bound = min(bound, sum(parts) ** 2 if norm == 1 else sum(part**2 for part in parts))
-    return bound
+    exact = squared_counts(statistic, n, step, norm)
+    return bound if exact is None else min(bound, exact)
 
 
 def discrete_laplace_delta(k: int, r: float, epsilon: float) -> float:

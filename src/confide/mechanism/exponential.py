@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 import equinox as eqx
@@ -10,13 +11,16 @@ import jax.numpy as jnp
 from jax.scipy.special import logsumexp
 from jaxtyping import Array, Float, Int
 
+from confide._final import final
 from confide.mechanism.base import Law, Mechanism, accept_privacy, options_repr, order_range, set_cap, window_cap
 from confide.mechanism.calibration import refuse_noise
+from confide.mechanism.noise import OWN
 from confide.privacy import Privacy, PureDP
 from confide.statistic import Statistic
 from confide.statistic.statistic import check_count
 
 
+@final(OWN)
 class ExponentialLaw(Law):
     """The density ∝ exp(−rate·min(K, steps(y))) on [low, high], constant between neighbouring ranks of the window.
 
@@ -40,6 +44,11 @@ class ExponentialLaw(Law):
     def description(self) -> str:
         """The rate at which ranks lose probability."""
         return f"a point drawn by the exponential mechanism on ranks (rate {self.rate:g}, capped at {self.cap} ranks)"
+
+    def least_margin(self, statistic: Statistic, n: int, probability: float = 0.9) -> float | None:
+        """The whole range, where no records can make one point twice as likely as another; else None is known."""
+        del statistic, probability
+        return self.high - self.low if self.rate * min(self.cap, n) < math.log(2) else None
 
     @property
     def _steps(self) -> Int[Array, " intervals"]:

@@ -13,10 +13,12 @@ from abc import abstractmethod
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.scipy.special import logsumexp, ndtr
 from jaxtyping import Array, Bool, Float
 
-from confide.mechanism.noise import Noise
+from confide._final import final
+from confide.mechanism.noise import OWN, GaussianNoise, Noise
 
 _FEW = tuple(range(1, 6))
 _POISSON_FROM = 0.4
@@ -24,6 +26,8 @@ _POISSON_FROM = 0.4
 # deviations of the first are kept: the mass beyond underflows.
 _SUMMED_TO = 32
 _KEPT = 39 * _SUMMED_TO
+# Beyond this s a lattice point more or less is nothing beside the noise.
+_LINE_FROM = 1e5
 
 
 def nearest_index(u: Float[Array, "..."], step: float) -> Float[Array, "..."]:
@@ -75,6 +79,7 @@ class LatticeNoise(Noise):
         return self.cdf_index(jnp.where(on_lattice, index, jnp.floor(jnp.asarray(v) / self.step)))
 
 
+@final(OWN)
 class DiscreteLaplace(LatticeNoise):
     """P(step·k) = tanh(r/2)·e^{−r|k|}, r = step/scale: the difference of two geometric variables.
 
@@ -83,6 +88,8 @@ class DiscreteLaplace(LatticeNoise):
     >>> float(DiscreteLaplace(1.0, step=1.0).log_prob(0.5))
     -inf
     """
+
+    kind = "Laplace"
 
     def sample_index(self, key: jax.Array, shape: tuple[int, ...] = ()) -> Float[Array, "..."]:
         """⌊sE⌋ − ⌊sE'⌋ with E, E' exponential: an exponential rounded down is geometric."""
@@ -106,18 +113,27 @@ class DiscreteLaplace(LatticeNoise):
         """step²/(2 sinh²(r/2))."""
         return 0.5 * jnp.square(self.step / jnp.sinh(0.5 * self.step / self.scale))
 
+    def within(self, probability: float) -> float:
+        """P(|V| > k·step) = 2e^{−r(k+1)}/(1+e^{−r}), at the first k where that is 1 − p or less."""
+        rate = float(self.step) / float(self.scale)
+        beyond = (1 - probability) * (1 + math.exp(-rate)) / 2
+        return float(self.step) * max(math.ceil(-math.log(beyond) / rate - 1), 0)
+
     def log_characteristic(self, t: Float[Array, "..."]) -> Float[Array, "..."]:
         """φ(t) = (1−p)²/(1 − 2p cos τ + p²) with τ = t·step, which is 1/(1 + (sin(τ/2)/sinh(r/2))²)."""
         ratio = jnp.sin(0.5 * self.step * jnp.asarray(t)) / jnp.sinh(0.5 * self.step / self.scale)
         return -jnp.log1p(jnp.square(ratio))
 
 
+@final(OWN)
 class DiscreteGaussian(LatticeNoise):
     """P(step·k) ∝ exp(−k²/2s²), s = scale/step. Its standard deviation is just below `scale`.
 
     >>> round(float(DiscreteGaussian(1.0, step=1.0).log_prob(0.0)), 4)    # almost the normal density
     -0.9189
     """
+
+    kind = "Gaussian"
 
     @property
     def _s(self) -> Float[Array, ""]:
@@ -194,6 +210,15 @@ class DiscreteGaussian(LatticeNoise):
         dual = jnp.exp(-0.5 * square)
         poisson = fine * fine * (1 - 2 * jnp.sum(square * dual) / (1 + 2 * jnp.sum(dual)))
         return jnp.square(self.step) * jnp.where(self._s < _POISSON_FROM, direct, poisson)
+
+    def within(self, probability: float) -> float:
+        """The first k·step at which the sum of the masses is enough; a fine lattice is a line."""
+        s = float(self.scale) / float(self.step)
+        if s > _LINE_FROM:
+            return GaussianNoise(float(self.scale)).within(probability)
+        mass = np.exp(-0.5 * np.square(np.arange(math.ceil(10 * s) + 2) / s))
+        inside = (2 * np.cumsum(mass) - 1) / (2 * np.sum(mass) - 1)
+        return float(self.step) * float(np.argmax(inside >= probability))
 
     def log_characteristic(self, t: Float[Array, "..."]) -> Float[Array, "..."]:
         """φ(t) = Σ_m exp(−(τ−2πm)²s²/2) / Σ_m exp(−(2πm)²s²/2), τ = t·step reduced to [−π, π]."""

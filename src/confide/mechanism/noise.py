@@ -8,18 +8,24 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from typing import ClassVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax.scipy.special import ndtr
 from jaxtyping import Array, Float
+from scipy.special import erfinv
+
+from confide._final import final
 
 
 class Noise(eqx.Module):
     """Symmetric noise V, independent of the records."""
 
     scale: float
+    #: how it is spoken of
+    kind: ClassVar[str]
 
     @abstractmethod
     def sample(self, key: jax.Array, shape: tuple[int, ...] = ()) -> Float[Array, "..."]:
@@ -39,6 +45,10 @@ class Noise(eqx.Module):
         """E V²."""
 
     @abstractmethod
+    def within(self, probability: float) -> float:
+        """The smallest v with P(|V| ≤ v) of at least this probability."""
+
+    @abstractmethod
     def log_characteristic(self, t: Float[Array, "..."]) -> Float[Array, "..."]:
         """log φ(t); φ is positive for all noise here."""
 
@@ -47,12 +57,19 @@ class Noise(eqx.Module):
         return jnp.exp(self.log_characteristic(t))
 
 
+#: what to do instead of deriving from a law that the routes know
+OWN = "derive a law of your own from Law"
+
+
+@final(OWN)
 class LaplaceNoise(Noise):
     """The density exp(−|v|/b)/(2b) with b the scale (not the standard deviation, which is b√2).
 
     >>> float(LaplaceNoise(2.0).cdf(0.0)), float(LaplaceNoise(2.0).variance)
     (0.5, 8.0)
     """
+
+    kind = "Laplace"
 
     def sample(self, key: jax.Array, shape: tuple[int, ...] = ()) -> Float[Array, "..."]:
         """Independent draws."""
@@ -72,17 +89,24 @@ class LaplaceNoise(Noise):
         """2b²."""
         return 2 * jnp.square(self.scale)
 
+    def within(self, probability: float) -> float:
+        """P(|V| > v) = e^{−v/b}."""
+        return -float(self.scale) * math.log1p(-probability)
+
     def log_characteristic(self, t: Float[Array, "..."]) -> Float[Array, "..."]:
         """−log(1 + b²t²)."""
         return -jnp.log1p(jnp.square(self.scale * jnp.asarray(t)))
 
 
+@final(OWN)
 class GaussianNoise(Noise):
     """The normal density with mean 0 and standard deviation `scale`.
 
     >>> float(GaussianNoise(2.0).variance)
     4.0
     """
+
+    kind = "Gaussian"
 
     def sample(self, key: jax.Array, shape: tuple[int, ...] = ()) -> Float[Array, "..."]:
         """Independent draws."""
@@ -100,6 +124,10 @@ class GaussianNoise(Noise):
     def variance(self) -> Float[Array, ""]:
         """σ²."""
         return jnp.square(self.scale)
+
+    def within(self, probability: float) -> float:
+        """σ·Φ⁻¹((1+p)/2)."""
+        return float(self.scale) * math.sqrt(2) * float(erfinv(probability))
 
     def log_characteristic(self, t: Float[Array, "..."]) -> Float[Array, "..."]:
         """−σ²t²/2."""

@@ -10,14 +10,17 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from confide._final import final
 from confide.errors import IncompatibleError
 from confide.mechanism.additive import Layout, layout_of
 from confide.mechanism.base import Law, Mechanism
+from confide.mechanism.noise import OWN
 from confide.privacy import Privacy, Unlimited
 from confide.statistic import Statistic
 from confide.statistic.statistic import check_count
 
 
+@final(OWN)
 class NoiselessLaw(Law):
     """All mass at the statistic."""
 
@@ -32,6 +35,11 @@ class NoiselessLaw(Law):
     def description(self) -> str:
         """Nothing is done."""
         return "no noise"
+
+    def margin(self, probability: float = 0.9) -> float:
+        """The statistic itself."""
+        del probability
+        return 0.0
 
     def sample(self, key: jax.Array, summary: Float[Array, "..."]) -> Float[Array, "..."]:
         """The statistic."""

@@ -14,8 +14,10 @@ from jaxtyping import Array, Bool, Float, Int
 from numpy.typing import NDArray
 from scipy.special import ndtri, ndtri_exp
 
+from confide._final import final
 from confide.mechanism.base import Law, Mechanism, accept_privacy, misfit, options_repr
 from confide.mechanism.calibration import largest, refuse_noise
+from confide.mechanism.noise import OWN
 from confide.privacy import GDP, ZCDP, ApproxDP, Privacy, PureDP
 from confide.privacy.rounding import outward, round_down
 from confide.statistic import Each, Statistic
@@ -33,6 +35,7 @@ _POINTS = 257
 _MOST = 700.0
 
 
+@final(OWN)
 class ResponseLaw(Law):
     """The true level with probability `keep`, each of the other k−1 levels with probability (1−keep)/(k−1).
 

@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from confide._final import final
 from confide.mechanism.base import (
     Law,
     Mechanism,
@@ -22,9 +23,10 @@ from confide.mechanism.base import (
     window_cap,
 )
 from confide.mechanism.dilation import smooth_cauchy_pair, smooth_laplace_pair
+from confide.mechanism.noise import OWN
 from confide.mechanism.sensitivity import smooth_sensitivity
 from confide.privacy import ApproxDP, Privacy, PureDP
-from confide.statistic import Statistic
+from confide.statistic import OrderStatistic, Statistic
 from confide.statistic.statistic import check_count
 
 
@@ -53,6 +55,22 @@ class SmoothLaw(Law):
     def _log_density(self, z: Float[Array, "..."]) -> Float[Array, "..."]:
         """The log density of Z."""
 
+    @abstractmethod
+    def _within(self, probability: float) -> float:
+        """z with P(|Z| ≤ z) = probability."""
+
+    def least_margin(self, statistic: Statistic, n: int, probability: float = 0.9) -> float:
+        """What S/α is at least for a statistic in the middle of the range, times the quantile of |Z|.
+
+        Records make the gaps A_k smallest when all are equal. Then a gap is left only to the ends of the range, half
+        of it away, which ranks below 1 and above n hold: damped by their distance, if they are within the window.
+        """
+        assert isinstance(statistic, OrderStatistic)
+        rank, width = statistic.rank(n), self.high - self.low
+        gaps = [0.5 * width * math.exp(-self.beta * k) for k in (n - rank, rank - 1) if k < self.cap]
+        least = max([*gaps, width * math.exp(-self.beta * self.cap)])
+        return self._within(probability) * least / float(self.alpha)
+
     @property
     def description(self) -> str:
         """The noise and the public constants of its scale."""
@@ -75,8 +93,12 @@ class SmoothLaw(Law):
         return self._log_density((value - u) / scale) - jnp.log(scale)
 
 
+@final(OWN)
 class SmoothLaplaceLaw(SmoothLaw):
     """Z with density ½e^{−|z|}."""
+
+    def _within(self, probability: float) -> float:
+        return -math.log1p(-probability)
 
     def _draw(self, key: jax.Array, shape: tuple[int, ...]) -> Float[Array, "..."]:
         return jax.random.laplace(key, shape)
@@ -85,8 +107,12 @@ class SmoothLaplaceLaw(SmoothLaw):
         return -jnp.abs(z) - math.log(2)
 
 
+@final(OWN)
 class SmoothCauchyLaw(SmoothLaw):
     """Z with density 1/(π(1+z²)): no mean, no variance."""
+
+    def _within(self, probability: float) -> float:
+        return math.tan(0.5 * math.pi * probability)
 
     def _draw(self, key: jax.Array, shape: tuple[int, ...]) -> Float[Array, "..."]:
         return jax.random.cauchy(key, shape)

@@ -41,8 +41,7 @@ def spread(release: Release) -> Spread | None:
         noise = np.linspace(-reach, reach, 1201)
         cdf = np.asarray(law.noise.cdf(jnp.asarray(noise)))
         density = np.gradient(cdf, noise)
-        half = float(np.interp(0.95, cdf, noise))
-    value = float(release.value)
+    value, half = float(release.value), law.margin(0.9)
     return Spread(value, value + noise, density, (value - half, value + half))
 
 

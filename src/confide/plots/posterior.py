@@ -8,7 +8,7 @@ import jax
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.plots.style import BLUE, GREY, VERMILION, styled
+from confide.plots.style import BLUE, GREY, VERMILION, panels_of, panels_size, styled
 
 if TYPE_CHECKING:
     from confide.posterior import Posterior
@@ -91,7 +91,7 @@ def plot_posterior(posterior: Posterior, axes: Any = None) -> Any:
     drawn = curves(posterior)
     with styled():
         if axes is None:
-            _, axes = plt.subplots(1, len(drawn), figsize=(4.6 * len(drawn), 3.2), squeeze=False, layout="constrained")
+            axes = panels_of(plt.figure(figsize=panels_size(len(drawn)), layout="constrained"), len(drawn))
         panels = np.ravel(axes)
         for panel, curve in zip(panels, drawn, strict=True):
             _draw(panel, curve)

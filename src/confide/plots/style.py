@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -12,6 +13,10 @@ BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, GREY = (
 )  # fmt: skip
 COLOURS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, "#000000")
 LINES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (1, 3)))
+
+
+#: panels in a row of a figure
+PER_ROW = 3
 
 
 @contextmanager
@@ -46,9 +51,27 @@ def svg(figure: Any) -> str:
     return stream.getvalue()
 
 
-def new_figure(width: float, height: float, columns: int = 1) -> tuple[Any, Any]:
-    """A figure with a row of axes that no window or notebook shows by itself."""
+def empty_figure(width: float, height: float) -> Any:
+    """A figure that no window or notebook shows by itself."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(width, height), layout="constrained")
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def new_figure(width: float, height: float, columns: int = 1) -> tuple[Any, Any]:
+    """Such a figure with a row of axes."""
+    figure = empty_figure(width, height)
     return figure, figure.subplots(1, columns, squeeze=False)[0]
+
+
+def panels_size(count: int) -> tuple[float, float]:
+    """The size of a figure of so many panels, three to a row, so that each can be read."""
+    return (4.6 * min(count, PER_ROW) if count > 1 else 7.2), 3.2 * math.ceil(count / PER_ROW)
+
+
+def panels_of(figure: Any, count: int) -> list[Any]:
+    """So many panels in a figure, row by row; places that are left over stay empty."""
+    axes = figure.subplots(math.ceil(count / PER_ROW), min(count, PER_ROW), squeeze=False).ravel()
+    for left in axes[count:]:
+        figure.delaxes(left)
+    return list(axes[:count])

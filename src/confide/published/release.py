@@ -13,7 +13,7 @@ from confide.channel import Channel
 from confide.errors import InvalidArgument
 from confide.published.extras import needs
 from confide.published.part import Part, check_part
-from confide.published.value import Integers, derive
+from confide.published.value import Integers, derive, shown
 
 if TYPE_CHECKING:
     from confide.published.records import Records
@@ -111,6 +111,21 @@ class Release:
         made.__dict__.update(self.__dict__ | {"entry": entry})
         return made
 
+    def present(self, missing: int) -> Release:
+        """The same release as one of the records that had a value, where it is public how many were imputed.
+
+        For a mean that replaced missing values by a public number: of its n records, `missing` held that number and
+        the others are from the population, if values are missing at random.
+
+        >>> import confide as cf
+        >>> channel = cf.Channel(cf.Mean("x", bounds=(0, 10)), cf.Laplace(scale=0.05), n=1000)
+        >>> Release(channel, 4.2, missing=3.0).present(missing=200)
+        Release(4.5, Mean('x', bounds=(0.0, 10.0)), Laplace(scale=0.0625), n=800)
+        """
+        from confide.published.imputation import present
+
+        return present(self, missing)
+
     @property
     def guarantee(self) -> Any:
         """What the release promises to each record."""
@@ -158,7 +173,11 @@ class Release:
             return load(Path(path))
 
     def __str__(self) -> str:
-        value = f"{self.channel.n:,} values" if self.channel.value_shape == (self.channel.n,) else f"{self.value}"
+        value = (
+            f"{self.channel.n:,} values"
+            if self.channel.value_shape == (self.channel.n,)
+            else shown(self.channel, self.value)
+        )
         source = "" if self.dataset is None else f" from {self.dataset}"
         return f"Released{source}: {value}\n{self.channel}"
 

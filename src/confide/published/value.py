@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -40,6 +41,28 @@ def derive(channel: Channel, integers: Integers) -> Any:
     """
     values = [_derive(channel, count, integers.step) for count in integers.counts]
     return values[0] if channel.value_shape == () else np.asarray(values)
+
+
+def shown(channel: Channel, value: Any) -> str:
+    """Published numbers at the precision that they deserve: to a hundredth of their noise.
+
+    >>> import confide as cf
+    >>> channel = cf.Channel(cf.Mean("x", bounds=(0, 1)), cf.Laplace(cf.PureDP(1.0)), n=3000)
+    >>> shown(channel, 0.31415926535)
+    '0.31416'
+    """
+    numbers = np.ravel(np.asarray(value, dtype=np.float64))
+    margin = channel.margin()
+    digits = 2 - math.floor(math.log10(margin)) if margin else None
+    texts = [_rounded(float(number), digits) for number in numbers]
+    return texts[0] if np.ndim(value) == 0 else f"[{', '.join(texts)}]"
+
+
+def _rounded(number: float, digits: int | None) -> str:
+    if digits is None or abs(number) >= 1e15:
+        return f"{number:.6g}"
+    near = round(number, digits)
+    return f"{near:.0f}" if digits <= 0 else repr(near)
 
 
 def _derive(channel: Channel, count: int, step: Fraction) -> float:

@@ -54,7 +54,7 @@ def exact_numbers(plan: Plan, source: Source, part: Part | str | None, missing: 
     if isinstance(channel.statistic, Mean):
         found |= {f"sum{i}": _sum(plan, source, table[f"q{i}"]) for i in range(channel.statistic.dimension)}
         row = _only_row(source, table.aggregate(**found))
-        _check(channel, row, missing)
+        _check(channel, row, missing, part)
         sums = [int(row[f"sum{i}"]) for i in range(channel.statistic.dimension)]
         # what an engine returned is believed only within what is possible
         return [
@@ -62,7 +62,7 @@ def exact_numbers(plan: Plan, source: Source, part: Part | str | None, missing: 
             for total, low, high in zip(sums, plan.grid.low, plan.grid.high, strict=True)
         ]
     assert isinstance(channel.statistic, OrderStatistic)
-    _check(channel, _only_row(source, table.aggregate(**found)), missing)
+    _check(channel, _only_row(source, table.aggregate(**found)), missing, part)
     return _window(plan, source, table, channel.statistic.rank(channel.n))
 
 
@@ -70,7 +70,7 @@ def record_batches(plan: Plan, source: Source, part: Part | str | None, missing:
     """The exact whole number of each record, a batch at a time, for `Each`."""
     _check_size(plan.channel, source, part, missing)
     table = _records(plan, source, part, missing)
-    _check(plan.channel, _only_row(source, table.aggregate(**_counts(table))), missing)
+    _check(plan.channel, _only_row(source, table.aggregate(**_counts(table))), missing, part)
     seen = 0
     for batch in batches_of(source.connection, table.select("q0"), BATCH):
         whole = batch.column(0).to_numpy(zero_copy_only=False).clip(plan.grid.low[0], plan.grid.high[0])
@@ -164,10 +164,10 @@ def _check_size(channel: Channel, source: Source, part: Part | str | None, missi
         return
     count = max(min(part.stop, source.rows) - part.start, 0) if isinstance(part, Rows) else source.rows
     if missing != "public" or count < channel.n:
-        _check(channel, {"n": count, "present": count}, missing)
+        _check(channel, {"n": count, "present": count}, missing, part)
 
 
-def _check(channel: Channel, row: dict[str, Any], missing: object) -> None:
+def _check(channel: Channel, row: dict[str, Any], missing: object, part: Part | str | None) -> None:
     """Refuse missing values and another n. How many records there are is public; how many lack a value is not."""
     if row["n"] == 0:
         raise DataError("there are no records")
@@ -177,8 +177,13 @@ def _check(channel: Channel, row: dict[str, Any], missing: object) -> None:
             'to impute them, or missing="public" if it is no secret which records lack a value'
         )
     if row["n"] != channel.n:
+        named = (
+            f"; a part that is a name, as {part!r} is, selects no records: select them with Rows or Hashed "
+            "(rows:0:1000 or hashed:id:0:0.1), or give data that hold this part alone"
+        )
         raise DataError(
             f"there are {row['n']} records, but the channel is made for n = {channel.n}; n is public, correct it"
+            f"{named if isinstance(part, str) else ''}"
         )
 
 

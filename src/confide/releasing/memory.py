@@ -38,6 +38,18 @@ def arrow_table(data: Any, column: str | None, identifier: str | None) -> Any:
     return pa.table(chosen)
 
 
+def with_name(data: Any, column: str | None) -> tuple[Any, str | None]:
+    """A pandas or Polars series that has a name as a table of one column, which is the one that it names.
+
+    The same records are the same release then, whether they come as a series or in their table.
+    """
+    name = getattr(data, "name", None)
+    module = type(data).__module__.split(".")[0]
+    if module not in ("pandas", "polars") or not isinstance(name, str) or not name or not hasattr(data, "to_frame"):
+        return data, column
+    return data.to_frame(), name if column is None else column
+
+
 def wanted(column: str | None, names: list[Any]) -> str:
     """The column to release: the one that is named, or the only one."""
     name = names[0] if column is None and len(names) == 1 else column

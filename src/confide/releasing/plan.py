@@ -20,6 +20,7 @@ from confide.errors import IncompatibleError
 from confide.expression import Expression
 from confide.mechanism import AdditiveLaw, ExponentialLaw, Gaussian, NoiselessLaw, ResponseLaw, SmoothLaw
 from confide.mechanism.additive import AdditiveMechanism
+from confide.mechanism.counts import squared_counts
 from confide.privacy.rounding import round_up
 from confide.published.codec import encode_channel
 from confide.published.value import lattice_step
@@ -63,7 +64,9 @@ class Additive(Plan):
     that the quotient s/step is rounded first: twice that for each coordinate.
 
     *On a user's lattice* the exact number u is first rounded, ⌊u/step + ½⌋. With c grid steps in a lattice step,
-    values at most w grid steps apart are then at most ⌈w/c⌉ lattice steps apart.
+    values at most w grid steps apart are then at most ⌈w/c⌉ lattice steps apart. Counts on their own lattice
+    (`mechanism.counts`) are whole numbers of lattice steps before they are rounded, but for the rounding of s/step in
+    each record: their sum is within a quarter of a lattice step of a whole number, which rounding then finds.
     """
 
     kind: Kind
@@ -196,6 +199,10 @@ def squared_sensitivity(channel: Channel, grid: Grid, norm: int) -> int:
     together = Fraction(channel.statistic.sensitivity(1, norm=norm)) / grid.step
     largest = max(map(abs, (*grid.low, *grid.high)))
     off = 1 if grid.per_lattice is None else 1 + Fraction(largest, 2**52)
+    # a record's whole number of grid steps is within 2·off of s/step, and s/step within 2⁻⁵¹ of whole lattice steps
+    if grid.per_lattice is not None and 2 * off + Fraction(largest, 2**51) < Fraction(grid.per_lattice, 4):
+        exact = squared_counts(channel.statistic, channel.n, float(lattice_step(channel) or 0), norm)
+        naive = naive if exact is None else min(naive, exact)
     if norm == 1:
         moved = (together + 2 * d * off) / divisor
         return min(naive, (math.floor(moved) if divisor == 1 else math.ceil(moved + d) - 1) ** 2)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import tempfile
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from confide.channel import Channel
-from confide.errors import ConfideError, IncompatibleError, InvalidArgument
+from confide.errors import ConfideError, IncompatibleError, InvalidArgument, NoiseWarning
 from confide.published.errors import DataError
 from confide.published.extras import needs
 from confide.published.part import Hashed, Part, check_part
@@ -75,6 +76,8 @@ def release(
         "column": check_name("column", column),
         "purpose": purpose,
     }
+    if (warning := channel.warning) is not None:
+        warnings.warn(f"before anything is spent: {warning}", NoiseWarning, stacklevel=2)
     with needs("release"):
         return _release(channel, data, table, ledger, missing, told, fresh=fresh)
 
@@ -92,9 +95,11 @@ def _release(
     from confide.releasing.aggregate import check_missing
     from confide.releasing.content import settled
     from confide.releasing.ledger import Request
+    from confide.releasing.memory import with_name
     from confide.releasing.origin import Origin, origin_of
     from confide.releasing.source import open_source
 
+    data, told["column"] = with_name(data, told["column"])
     plan = _plan(channel)
     told |= {"missing": check_missing(missing, channel.statistic.bounds)}
     request = Request(channel, **told)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from confide.clipping import clippings, releases_of
 from confide.design import Comparison, Optimum
 from confide.errors import InvalidArgument
 from confide.plots.chains import chains, plot_chains
@@ -16,10 +17,13 @@ from confide.plots.information import draw, lines
 from confide.plots.noise import plot_spread, spread
 from confide.plots.posterior import plot_posterior
 from confide.plots.share import bars, plot_bars, shorten
-from confide.plots.style import new_figure, styled
+from confide.plots.style import empty_figure, new_figure, panels_of, panels_size, styled
 from confide.posterior import Posterior
 from confide.privacy import Privacy
 from confide.published import Release
+from confide.published.imputation import effect
+from confide.published.value import shown
+from confide.statistic import Each
 
 _MOST_LINES = 5
 
@@ -47,6 +51,8 @@ class Content:
     channels: tuple[str, ...]
     guarantee: Privacy | None
     why: tuple[str, ...] = ()
+    #: what a reader must know besides
+    notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
 
@@ -67,16 +73,15 @@ def _(result: Comparison) -> Content:
         pictures.append(_curves({name: result.evaluations[name] for name in table.index[:_MOST_LINES]}))
     wanted = [result.criterion.name, "information", "efficiency", "share of best", "method"]
     columns = list(dict.fromkeys(name for name in wanted if name in table))
-    deviation = [name for name in table if name.startswith("sd ")]
+    expected = [*(name for name in table if name.startswith("sd ")), "noise ±", "clipped"]
+    shown = [*columns[:-1], *expected, columns[-1]]
     return Content(
         title=f"Which statistic says the most about {', '.join(population.names)}?",
         question=f"{len(result.names)} channels, each a statistic and a mechanism, compared {_where(result.points)}.",
         answer=f"{result.verdict} {_lead(table)}".strip(),
         pictures=tuple(pictures),
-        columns=("channel", *(name.replace("_", " ") for name in [*columns[:-1], *deviation, columns[-1]])),
-        rows=tuple(
-            (name, *(row[c] for c in [*columns[:-1], *deviation, columns[-1]])) for name, row in table.iterrows()
-        ),
+        columns=("channel", *(name.replace("_", " ") for name in shown)),
+        rows=tuple((name, *(_cell(column, row[column]) for column in shown)) for name, row in table.iterrows()),
         channels=tuple(str(each.model.channel) for each in result.evaluations.values()),
         guarantee=first.model.channel.guarantee,
     )
@@ -102,7 +107,8 @@ def _(result: Optimum) -> Content:
     leaders = dict(zip(_unique(table), (each.evaluation for each in result.candidates), strict=True))
     if population.dimension == 1 and len(result.problem.law.points.thetas) > 1:
         pictures.append(_curves(dict(list(leaders.items())[:_MOST_LINES])))
-    wanted = ["statistic", "mechanism", ranks, "information", "efficiency", "share of best", "method"]
+    expected = [*(name for name in table if name.startswith("sd ")), "noise ±", "clipped"]
+    wanted = ["statistic", "mechanism", ranks, "information", "efficiency", "share of best", *expected, "method"]
     columns = list(dict.fromkeys(wanted))
     return Content(
         title=f"What to publish about {', '.join(population.names)}",
@@ -112,11 +118,17 @@ def _(result: Optimum) -> Content:
         answer=_recommendation(result),
         pictures=tuple(pictures),
         columns=tuple(name.replace("_", " ") for name in columns),
-        rows=tuple(tuple(row[name] for name in columns) for _, row in table.iterrows()),
+        rows=tuple(tuple(_cell(name, row[name]) for name in columns) for _, row in table.iterrows()),
         channels=(str(result.best),),
         guarantee=result.best.guarantee,
         why=(result.explain(),),
     )
+
+
+def _cell(column: str, value: Any) -> Any:
+    """A share in per cent, and everything else as it is."""
+    shares = ("efficiency", "share of best", "clipped")
+    return f"{value:.1%}" if column in shares and np.isfinite(value) else value
 
 
 def _recommendation(result: Optimum) -> str:
@@ -124,7 +136,15 @@ def _recommendation(result: Optimum) -> str:
     share = result.candidates[0].evaluation.efficiency
     if not np.isfinite(share):
         return publish
-    return f"{publish} It keeps {share:.0%} of what the records themselves say{_average(result.problem.law.points)}."
+    spread = ", ".join(
+        f"{name.removeprefix('sd ')} to about ± {value:.3g}"
+        for name, value in result.table.iloc[0].items()
+        if str(name).startswith("sd ") and np.isfinite(value)
+    )
+    return (
+        f"{publish} It keeps {share:.0%} of what the records themselves say{_average(result.problem.law.points)}"
+        f"{f', enough to know {spread}' if spread else ''}."
+    )
 
 
 def _average(points: Any) -> str:
@@ -146,7 +166,8 @@ def _(result: Posterior) -> Content:
         for name, row in summary.iterrows()
     ]
     with styled():
-        _, panels = new_figure(4.6 * len(summary) if len(summary) > 1 else 7.2, 3.2, len(summary))
+        figure = empty_figure(*panels_size(len(summary)))
+        panels = panels_of(figure, len(summary))
     pictures = [Picture(plot_posterior(result, panels), "What was believed before, what the published value says, "
                         "and what is known now; noise, clipping and the finite sample are accounted for.")]  # fmt: skip
     if result.method != "grid":
@@ -160,17 +181,19 @@ def _(result: Posterior) -> Content:
         rows=tuple((name, *row) for name, row in zip(summary.index, summary.to_numpy().tolist(), strict=True)),
         channels=tuple(str(each) for each in releases),
         guarantee=releases[0].guarantee if len(releases) == 1 else None,
-        warnings=result.diagnostics.warnings,
+        notes=tuple(dict.fromkeys(str(each) for each in clippings(result.call, result.mean))),
+        warnings=(*result.diagnostics.warnings, *(note for each in releases if (note := effect(each)) is not None)),
     )
 
 
 def _releases(result: Posterior) -> tuple[Release, ...]:
-    given = () if result.call is None else result.call.arguments.get("releases", ())
-    return (given,) if isinstance(given, Release) else tuple(given)
+    return () if result.call is None else releases_of(result.call)
 
 
 def _asked(releases: Sequence[Release]) -> str:
-    values = ", ".join(f"{each.value:.6g}" if np.ndim(each.value) == 0 else "several numbers" for each in releases)
+    values = ", ".join(
+        "several numbers" if np.size(each.value) > 8 else shown(each.channel, each.value) for each in releases
+    )
     return f"The posterior given the published {'value' if len(releases) == 1 else 'values'} {values or 'above'}."
 
 
@@ -192,14 +215,22 @@ def _(result: Release) -> Content:
     drawn = spread(result)
     statistic = result.channel.statistic
     many = np.size(result.value)
-    value = f"{many:,} numbers" if many > 8 else f"{np.asarray(result.value).tolist()}"
+    value = f"{many:,} numbers" if many > 8 else shown(result.channel, result.value)
     pictures, told = [], f"Published: {value}, {statistic} over {result.channel.n:,} records."
     if drawn is not None:
         low, high = drawn.interval
-        told += f" The noise alone leaves {statistic.noun} the records between {low:.4g} and {high:.4g} (90%)."
+        told += (
+            f" The noise alone leaves {statistic.noun} the clipped records between {low:.4g} and {high:.4g} (90%); "
+            f"without clipping it may be anything, if records lie outside [{statistic.bounds[0]:g}, "
+            f"{statistic.bounds[1]:g}]."
+        )
         pictures.append(Picture(plot_spread(drawn, f"{statistic.noun} {statistic.transforms[0]}"),
-                        "Where the statistic of the records lies given the noise alone. What it says about the "
-                        "population is for inference: confide infer."))  # fmt: skip
+                        "Where the statistic of the clipped records lies given the noise alone. What it says about "
+                        "the population, a part of which may be out of bounds, is for inference."))  # fmt: skip
+    elif (margin := result.channel.margin()) is not None and many > 1:
+        own = isinstance(statistic, Each)
+        about = "its record's clipped value" if own else f"{statistic.noun} the clipped records"
+        told += f" The noise alone leaves each number within ± {margin:.2g} of {about} (90%)."
     facts = {"data set": result.dataset, "part": result.part, "column": result.column, "purpose": result.purpose,
              "missing values": result.missing, "records": f"{result.channel.n:,}"}  # fmt: skip
     return Content(
@@ -211,6 +242,7 @@ def _(result: Release) -> Content:
         rows=tuple((name, str(each)) for name, each in facts.items() if each not in (None, "")),
         channels=(str(result.channel),),
         guarantee=result.guarantee,
+        warnings=tuple(told for told in (effect(result),) if told is not None),
     )
 
 

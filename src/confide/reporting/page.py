@@ -15,7 +15,7 @@ _STYLE = """
 :root { --ink: #1b2733; --soft: #5b6b7a; --line: #d9e0e6; --blue: #0072B2; --pale: #eef4f8; }
 * { box-sizing: border-box; }
 body { margin: 0; color: var(--ink); background: white; font: 16px/1.55 system-ui, "Segoe UI", Roboto, sans-serif; }
-main { max-width: 54rem; margin: 0 auto; padding: 2.5rem 1.5rem 4rem; }
+main { max-width: 68rem; margin: 0 auto; padding: 2.5rem 1.5rem 4rem; }
 header p { color: var(--soft); margin: 0 0 1.5rem; }
 h1 { font-size: 1.9rem; line-height: 1.2; margin: 0 0 .4rem; }
 h2 { font-size: 1.15rem; margin: 2.4rem 0 .6rem; }
@@ -29,7 +29,7 @@ figcaption { color: var(--soft); font-size: .88rem; text-align: left; }
 table { border-collapse: collapse; font-size: .88rem; font-variant-numeric: tabular-nums; }
 th, td { padding: .35rem .7rem; border-bottom: 1px solid var(--line); text-align: right; vertical-align: top; }
 th:first-child, td:first-child { text-align: left; }
-th { color: var(--soft); font-weight: 600; white-space: nowrap; }
+th { color: var(--soft); font-weight: 600; }
 tbody tr:first-child td { font-weight: 600; }
 pre { background: #f6f8fa; border: 1px solid var(--line); border-radius: 4px; padding: .8rem 1rem; overflow-x: auto;
       font: .85rem/1.45 ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace; }
@@ -50,6 +50,7 @@ def page(content: Content, *, version: str, command: str | None, script: str | N
     parts = [
         f"<header><h1>{escape(content.title)}</h1><p>{escape(content.question)}</p></header>",
         f'<p class="answer">{escape(content.answer)}</p>',
+        *(f"<p>{escape(text)}</p>" for text in content.notes),
         *(f'<p class="warning">{escape(text)}</p>' for text in content.warnings),
         *map(_figure, content.pictures),
         *(f"<h2>Why</h2><p>{escape(text)}</p>" for text in content.why),

@@ -73,6 +73,12 @@ def _(result: Release) -> list[str]:
     return [f"release = {source(result)}", "print(release)"]
 
 
+@_lines.register(list)
+@_lines.register(tuple)
+def _(result: Any) -> list[str]:
+    return [f"releases = {source(list(result))}", "print(*releases, sep='\\n\\n')"]
+
+
 @_lines.register
 def _(result: Comparison) -> list[str]:
     given = _given(result)

@@ -10,17 +10,28 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from confide.errors import InvalidArgument
-from confide.statistic.statistic import Pair, Statistic, _scalar, check_count, scalar_width
-from confide.statistic.transform import Transform, as_pair
+from confide._final import final
+from confide.errors import IncompatibleError, InvalidArgument
+from confide.statistic.statistic import OWN, Pair, Statistic, check_count, scalar_width
+from confide.statistic.transform import Transform
 
 
 class OrderStatistic(Statistic):
-    """The m-th smallest of s(x₁), …, s(xₙ). A mechanism may look at a window of ranks around m, fixed in advance."""
+    """The m-th smallest of s(x₁), …, s(xₙ). A mechanism may look at a window of ranks around m, fixed in advance.
 
-    def __init__(self, expression: Any, bounds: Any, *, range: Any = None) -> None:
-        super().__init__(_scalar(expression, range, type(self).__name__), as_pair("bounds", bounds))
-        _ = self.ranges
+    A subclass says which rank m is, and nothing else: the law of the m-th smallest value is known.
+    """
+
+    vector = False
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        changed = [name for name in ("summary", "window", "values", "sensitivity") if name in vars(cls)]
+        if changed:
+            raise IncompatibleError(
+                f"{cls.__name__} changes {', '.join(changed)} of an order statistic, whose exact law would be "
+                f"taken for its own; {OWN}"
+            )
 
     @abstractmethod
     def rank(self, n: int) -> int:
@@ -56,6 +67,7 @@ class OrderStatistic(Statistic):
         return scalar_width(self)
 
 
+@final(OWN)
 class Median(OrderStatistic):
     """The median, defined as the value of rank ⌈n/2⌉ so that it is an order statistic for every n.
 
@@ -70,6 +82,7 @@ class Median(OrderStatistic):
         return (check_count(n) + 1) // 2
 
 
+@final(OWN)
 class Maximum(OrderStatistic):
     """The largest value.
 
@@ -84,6 +97,7 @@ class Maximum(OrderStatistic):
         return check_count(n)
 
 
+@final(OWN)
 class Minimum(OrderStatistic):
     """The smallest value.
 
@@ -99,7 +113,8 @@ class Minimum(OrderStatistic):
         return 1
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@final(OWN)
+@dataclass(frozen=True, eq=False, repr=False, init=False)
 class Quantile(OrderStatistic):
     """The value of rank ⌈qn⌉.
 
@@ -122,7 +137,7 @@ class Quantile(OrderStatistic):
         super().__init__(expression, bounds, range=range)
 
     @property
-    def noun(self) -> str:  # type: ignore[override]
+    def noun(self) -> str:
         """How it is spoken of."""
         return f"the {self.q:g}-quantile of"
 

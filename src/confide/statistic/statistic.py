@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from typing import Any, ClassVar
 
 import jax.numpy as jnp
 
+from confide._final import final
 from confide.errors import InvalidArgument
 from confide.expression.parse import MAX_LENGTH
 from confide.privacy.rounding import round_up
@@ -21,24 +23,44 @@ from confide.statistic.transform import Transform, apply, as_pair, as_transform,
 Pair = tuple[float, float]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, init=False)
 class Statistic(ABC):
     """A reduction of s(x₁), …, s(xₙ), where each record is first clipped to the bounds.
 
     Clipping is part of the statistic: it is what bounds the influence of one record, so it belongs to the release and
-    to the likelihood alike.
+    to the likelihood alike. A statistic of your own says what it computes (`summary`) and how far one record can move
+    it (`sensitivity`):
 
-    >>> from confide.statistic import Mean
-    >>> statistic = Mean("abs(x)", bounds=(-10, 10))
-    >>> statistic.range, statistic.sensitivity(n=100)
-    ((0.0, 10.0), 0.1)
+    >>> class MidRange(Statistic):
+    ...     def summary(self, records, window=0):
+    ...         values = self.values(records)
+    ...         return (values.min(axis=-1) + values.max(axis=-1)) / 2
+    ...     def sensitivity(self, n, norm=1):
+    ...         return (self.range[1] - self.range[0]) / 2
+    >>> statistic = MidRange("abs(x)", bounds=(-10, 10))
+    >>> print(statistic, statistic.sensitivity(n=100))
+    the mid range of abs(x) with x clipped to [-10, 10] 5.0
     """
 
     transforms: tuple[Transform, ...]
     bounds: Pair
 
-    #: how the reduction is spoken of
-    noun: ClassVar[str]
+    #: whether s may be a vector
+    vector: ClassVar[bool] = True
+
+    def __init__(self, expression: Any, bounds: Any, *, range: Any = None) -> None:
+        if not self.vector and isinstance(expression, Sequence) and not isinstance(expression, str):
+            problem = f"is a list, but {type(self).__name__} takes one expression"
+            raise InvalidArgument("expression", expression, problem, "use Mean for vectors")
+        object.__setattr__(self, "transforms", _as_transforms(expression, range))
+        object.__setattr__(self, "bounds", as_pair("bounds", bounds))
+        _ = self.ranges  # an expression that is undefined on its bounds is refused here
+
+    @property
+    def noun(self) -> str:
+        """How the reduction is spoken of: by default as its class is named."""
+        words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", type(self).__name__).lower()
+        return f"the {words} of"
 
     def _key(self) -> tuple[Any, ...]:
         return type(self), self.transforms, self.bounds
@@ -140,12 +162,11 @@ def _as_transforms(expression: object, declared: object) -> tuple[Transform, ...
     return (as_transform(expression, declared),)
 
 
-def _scalar(expression: object, declared: object, noun: str) -> tuple[Transform, ...]:
-    if isinstance(expression, Sequence) and not isinstance(expression, str):
-        raise InvalidArgument("expression", expression, f"is a list, but {noun} takes one", "use Mean for vectors")
-    return _as_transforms(expression, declared)
+#: what to do instead of deriving from a statistic whose law is known
+OWN = "derive it from Statistic, which claims to know nothing about it"
 
 
+@final(OWN)
 class Mean(Statistic):
     """The mean of s(x) over the records: scalar for one expression, a vector for a list of them.
 
@@ -159,10 +180,6 @@ class Mean(Statistic):
 
     noun = "the mean of"
 
-    def __init__(self, expression: Any, bounds: Any, *, range: Any = None) -> None:
-        super().__init__(_as_transforms(expression, range), as_pair("bounds", bounds))
-        _ = self.ranges  # an expression that is undefined on its bounds is refused here
-
     def summary(self, records: Any, window: int = 0) -> Any:
         """The mean over the records' axis."""
         del window
@@ -174,6 +191,7 @@ class Mean(Statistic):
         return round_up(Fraction(whole) / check_count(n)) if math.isfinite(whole) else whole
 
 
+@final(OWN)
 class Each(Statistic):
     """One noisy value of s(x) per record: the local model, the paper's sequential release (Sec 3.4).
 
@@ -182,10 +200,7 @@ class Each(Statistic):
     """
 
     noun = "each record's"
-
-    def __init__(self, expression: Any, bounds: Any, *, range: Any = None) -> None:
-        super().__init__(_scalar(expression, range, "Each"), as_pair("bounds", bounds))
-        _ = self.ranges
+    vector = False
 
     def summary(self, records: Any, window: int = 0) -> Any:
         """s of each record."""

@@ -1,0 +1,38 @@
+"""Classes that nobody derives from: what the library knows about them it would take for true of a subclass too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NoReturn, TypeVar
+
+from confide.errors import IncompatibleError
+
+T = TypeVar("T")
+
+
+def final(remedy: str) -> Callable[[type[T]], type[T]]:
+    """Refuse subclasses of a class, with what to do instead.
+
+    Likelihoods, sensitivities and guarantees are chosen by class. A subclass of `Mean` that computes something else
+    would have the exact likelihood of a mean, and nobody would be told.
+
+    >>> @final("write a class of your own")
+    ... class Known: ...
+    >>> class Unknown(Known): ...
+    Traceback (most recent call last):
+    ...
+    confide.errors.IncompatibleError: Unknown cannot be derived from Known, whose exact law would be taken for its own;
+    write a class of your own
+    """
+
+    def seal(known: type[T]) -> type[T]:
+        def refuse(unknown: type, /, **_: Any) -> NoReturn:
+            raise IncompatibleError(
+                f"{unknown.__name__} cannot be derived from {known.__name__}, whose exact law would be taken for its "
+                f"own; {remedy}"
+            )
+
+        known.__init_subclass__ = classmethod(refuse)  # type: ignore[assignment, method-assign]
+        return known
+
+    return seal

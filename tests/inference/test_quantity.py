@@ -1,0 +1,80 @@
+"""Releases of different quantities are not combined silently, and imputed values are not taken for records silently."""
+
+import warnings
+
+import numpy as np
+import numpyro.distributions as dist
+import pytest
+from scipy import stats
+
+import confide as cf
+
+BITS = cf.populations.bernoulli()
+PRIOR = {"probability": dist.Beta(1.0, 1.0)}
+CHANNEL = cf.Channel(cf.Mean("x", (0, 1)), cf.Gaussian(scale=0.01), n=400)
+
+
+def published(value, **told):
+    return cf.Release(CHANNEL, value, **told)
+
+
+def test_two_columns_are_refused_until_the_reader_says_that_they_measure_one_thing():
+    both = [published(0.3, dataset="ward", column="readmitted"), published(0.4, dataset="ward", column="cost")]
+    with pytest.raises(cf.InvalidArgument, match=r"column 'readmitted' of 'ward' and column 'cost' of 'ward'"):
+        cf.infer(BITS, both, PRIOR, same_records=False)
+    apart = [published(0.3, dataset="a", column="x"), published(0.4, dataset="b", column="y")]
+    with pytest.raises(cf.InvalidArgument, match="same_quantity"):
+        cf.infer(BITS, apart, PRIOR)
+    assert cf.infer(BITS, apart, PRIOR, same_quantity=True, route="normal").mean["probability"] < 0.4
+
+
+def test_two_data_sets_need_a_column_in_common_or_the_readers_word():
+    apart = [published(0.3, dataset="a"), published(0.4, dataset="b")]
+    with pytest.raises(cf.InvalidArgument, match="an unnamed column of 'a'"):
+        cf.infer(BITS, apart, PRIOR)
+    named = [published(0.3, dataset="a", column="x"), published(0.4, dataset="b", column="x")]
+    assert cf.infer(BITS, named, PRIOR, route="normal").names == ("probability",)
+    by_hand = [published(0.3), published(0.4, dataset="b", column="x")]
+    assert cf.infer(BITS, by_hand, PRIOR, route="normal", same_records=False).names == ("probability",)
+
+
+@pytest.mark.parametrize("said", [False, "yes"])
+def test_what_cannot_be_said(said):
+    with pytest.raises(cf.InvalidArgument, match="same_quantity"):
+        cf.infer(BITS, [published(0.3), published(0.4)], PRIOR, same_records=False, same_quantity=said)
+
+
+def test_imputation_is_never_silent():
+    with pytest.warns(cf.ImputationWarning, match=r"every 1% .* by up to 0.007") as said:
+        cf.infer(BITS, published(0.3, missing=0.3), PRIOR, route="normal")
+    assert [each.filename for each in said] == [__file__]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        cf.infer(BITS, published(0.3, missing="public"), PRIOR, route="normal")
+
+
+def test_a_known_number_of_imputed_values_is_taken_out_exactly():
+    """100 of 400 bits were missing and counted as 1: the posterior of the others, by enumeration."""
+    release = published(0.55, missing=1.0, column="x", dataset="ward").present(missing=100)
+    assert (release.channel.n, release.column, release.dataset) == (300, "x", "ward")
+    found = cf.infer(BITS, release, PRIOR)
+    p, ones = np.linspace(0.0005, 0.9995, 4000), np.arange(301)[:, None]
+    density = stats.binom.pmf(ones, 300, p) * stats.norm.pdf(0.55, (ones + 100) / 400, 0.01)
+    weight = density.sum(axis=0)
+    mean = weight @ p / weight.sum()
+    assert found.mean["probability"] == pytest.approx(mean, rel=1e-6)
+    assert found.sd["probability"] == pytest.approx(np.sqrt(weight @ (p - mean) ** 2 / weight.sum()), rel=1e-5)
+    assert release.guarantee.mu == pytest.approx(CHANNEL.guarantee.mu)
+
+
+def test_what_cannot_be_taken_out():
+    with pytest.raises(cf.IncompatibleError, match="imputed nothing"):
+        published(0.3).present(missing=1)
+    with pytest.raises(cf.InvalidArgument, match="from 0 to 399"):
+        published(0.3, missing=1.0).present(missing=400)
+    median = cf.Channel(cf.Median("x", (0, 1)), cf.Laplace(scale=0.1), n=10)
+    with pytest.raises(cf.IncompatibleError, match="not of"):
+        cf.Release(median, 0.3, missing=1.0).present(missing=2)
+    lattice = cf.Channel(cf.Mean("x", (0, 1)), cf.Laplace(scale=0.1, step=0.1), n=10)
+    with pytest.raises(cf.IncompatibleError, match="lattice"):
+        cf.Release(lattice, 0.3, missing=1.0).present(missing=2)

@@ -1,0 +1,109 @@
+"""A page says what its numbers are about: the clipped statistic, how much is clipped, and what was imputed."""
+
+import html
+
+import numpy as np
+import numpyro.distributions as dist
+import pytest
+from scipy import stats
+
+import confide as cf
+
+COSTS = cf.Channel(cf.Mean("x", (0, 20)), cf.Laplace(scale=0.05), n=2000)
+RATE = {"rate": dist.LogNormal(-2.3, 0.5)}
+
+
+def page_of(result, tmp_path):
+    return html.unescape(cf.report(result, tmp_path / "page.html").read_text(encoding="utf-8"))
+
+
+def test_a_release_is_about_the_clipped_records(tmp_path):
+    page = page_of(cf.Release(COSTS, 8.6473123456789), tmp_path)
+    assert "The noise alone leaves the mean of the clipped records between 8.532 and 8.762 (90%)" in page
+    assert "the mean of the records between" not in page
+    assert "if records lie outside [0, 20]" in page
+    assert "Published: 8.647," in page  # no digit that the noise has long eaten
+    assert "8.6473123" not in page.split('<pre id="script">')[0]
+
+
+def test_a_posterior_says_how_much_is_clipped_and_what_that_does(tmp_path):
+    posterior = cf.infer(cf.populations.exponential(), cf.Release(COSTS, 8.647), RATE, route="normal")
+    page = page_of(posterior, tmp_path)
+    rate = posterior.mean["rate"]
+    assert f"{stats.expon.sf(20 * rate):.1%} lies outside [0, 20]" in page
+    assert f"would be about {1 / rate:.4g} without clipping" in page
+    assert "Inference accounts for that" in page
+
+
+def test_imputation_is_on_the_pages(tmp_path):
+    release = cf.Release(COSTS, 8.647, missing=3.0)
+    assert "every 1% of the records that was missing moved the published number by up to 0.17" in page_of(
+        release, tmp_path
+    )
+    with pytest.warns(cf.ImputationWarning):
+        posterior = cf.infer(cf.populations.exponential(), release, RATE, route="normal")
+    assert "missing values were replaced by 3" in page_of(posterior, tmp_path)
+
+
+def test_a_comparison_says_what_to_expect_in_the_units_of_the_data(tmp_path):
+    narrow = cf.Channel(cf.Mean("x", (0, 5)), cf.Laplace(scale=0.0125), n=2000)
+    models = {
+        name: cf.Model(cf.populations.exponential(), each) for name, each in (("wide", COSTS), ("narrow", narrow))
+    }
+    found = cf.compare(models, theta=0.1, method="normal")
+    row = found.table.loc["wide"]
+    assert row["noise ±"] == pytest.approx(0.05 * np.log(10))
+    assert row["clipped"] == pytest.approx(np.exp(-2.0))
+    assert row["sd rate"] == pytest.approx(row["information"] ** -0.5)
+    page = page_of(found, tmp_path)
+    for text in (
+        "<th>sd rate</th>",
+        "<th>noise ±</th>",
+        "<th>clipped</th>",
+        "13.5%",
+        "within ± 0.12 of that statistic",
+    ):
+        assert text in page
+
+
+def test_an_optimum_says_so_too():
+    families = [cf.families.Clip()]
+    found = cf.optimize(
+        cf.populations.exponential(), privacy=cf.PureDP(1.0), n=500, theta=0.1, families=families, exact=False
+    )
+    assert {"sd rate", "noise ±", "clipped"} <= set(found.table.columns)
+    assert found.table["noise ±"][0] == found.best.margin()
+
+
+def test_a_page_for_all_releases_of_a_data_set(tmp_path):
+    book = cf.Ledger(tmp_path / "budget.db")
+    book.open("people", budget=cf.PureDP(3.0))
+    for bounds in ((0, 20), (0, 10)):
+        channel = cf.Channel(cf.Mean("x", bounds), cf.Laplace(cf.PureDP(1.0)), n=100)
+        cf.release(channel, {"cost": np.linspace(0, 30, 100)}, column="cost", ledger=book, dataset="people")
+    page = page_of(book.releases("people"), tmp_path)
+    assert "2 releases from people" in page
+    assert "together they promise each record 2-differential privacy (pure)" in page
+    assert page.count("<td>cost</td>") == 2
+    assert "<td>0.46</td>" in page
+    script = page.split('<pre id="script">')[1].split("</pre>")[0]
+    names = {}
+    exec(script, names)
+    assert [each.value for each in names["releases"]] == [each.value for each in book.releases("people")]
+    with pytest.raises(cf.InvalidArgument, match="list of releases"):
+        cf.report([1, 2], tmp_path / "page.html")
+
+
+def test_many_panels_stand_in_rows():
+    from confide.plots.style import empty_figure, panels_of, panels_size
+
+    figure = empty_figure(*panels_size(8))
+    assert len(panels_of(figure, 8)) == len(figure.axes) == 8
+    assert figure.get_size_inches()[0] < 14
+
+
+def test_a_vector_says_how_near_its_numbers_are(tmp_path):
+    channel = cf.Channel(cf.Mean(["x < 1", "x >= 1"], (0, 3)), cf.Laplace(scale=0.02), n=100)
+    page = page_of(cf.Release(channel, [0.31234567, 0.7]), tmp_path)
+    assert "The noise alone leaves each number within ± 0.046 of the mean of the clipped records (90%)" in page
+    assert "Published: [0.3123, 0.7]" in page

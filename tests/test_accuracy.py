@@ -1,0 +1,108 @@
+"""How accurate a release will be, said before it is made."""
+
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy import stats
+
+import confide as cf
+from confide.clipping import clipped_share, clipping
+
+MEAN = cf.Mean("x", (0, 10))
+
+
+@pytest.mark.parametrize("mechanism", [cf.Laplace(scale=0.3), cf.Gaussian(scale=0.3)])
+@pytest.mark.parametrize("probability", [0.5, 0.9, 0.999])
+def test_the_margin_is_the_quantile_of_the_noise(mechanism, probability):
+    channel = cf.Channel(MEAN, mechanism, n=100)
+    law = stats.laplace(scale=0.3) if isinstance(mechanism, cf.Laplace) else stats.norm(scale=0.3)
+    assert channel.margin(probability) == pytest.approx(law.ppf((1 + probability) / 2), rel=1e-12)
+
+
+@pytest.mark.parametrize("kind", [cf.Laplace, cf.Gaussian])
+@pytest.mark.parametrize("scale", [0.02, 0.3, 4.0])
+def test_on_a_lattice_it_is_the_first_point_that_holds_enough(kind, scale):
+    channel = cf.Channel(MEAN, kind(scale=scale, step=0.25), n=100)
+    noise = channel.law.noise
+    with jax.enable_x64(True):
+        index = jnp.arange(-2000.0, 2001.0)
+        mass = np.exp(np.asarray(noise.log_mass(index)))
+    k = np.arange(2001)
+    inside = np.asarray([mass[2000 - j : 2001 + j].sum() for j in k])
+    assert noise.within(0.9) == 0.25 * k[np.argmax(inside >= 0.9)]
+    assert channel.margin() == noise.within(0.9) + 0.125
+
+
+def test_a_channel_says_so_in_the_units_of_the_data():
+    text = str(cf.Channel(MEAN, cf.Laplace(cf.PureDP(1.0)), n=100))
+    assert "The published number will lie within ± 0.23 of that statistic of the clipped records (90%)." in text
+    several = str(cf.Channel(cf.Mean(["x", "x**2"], (0, 1)), cf.Gaussian(cf.GDP(1.0)), n=100))
+    assert "Each published number will lie within" in several
+    assert "within" not in str(cf.Channel(MEAN, cf.Noiseless(), n=100))
+    assert cf.Channel(cf.Median("x", (0, 1)), cf.Exponential(cf.PureDP(1.0)), n=100).margin() is None
+
+
+DROWNED = {
+    "given scale": cf.Channel(cf.Median("x", (0, 60)), cf.Gaussian(scale=300.0), n=1000),
+    "few records": cf.Channel(MEAN, cf.Laplace(cf.PureDP(0.1)), n=20),
+    "a maximum by smooth sensitivity": cf.Channel(cf.Maximum("x", (0, 60)), cf.SmoothCauchy(cf.PureDP(1.0)), n=1000),
+    "flat exponential": cf.Channel(cf.Median("x", (0, 60)), cf.Exponential(cf.PureDP(0.01)), n=20),
+}
+
+
+@pytest.mark.parametrize("channel", DROWNED.values(), ids=DROWNED)
+def test_noise_that_drowns_the_answer_is_warned_of_before_anything_is_spent(channel, tmp_path):
+    assert "almost nothing" in channel.warning
+    book = cf.Ledger(tmp_path / "budget.db")
+    book.open("people", budget=cf.GDP(0.001))  # not enough for any of them: the warning comes before the budget
+    with pytest.warns(cf.NoiseWarning, match="before anything is spent"), pytest.raises(cf.ConfideError):
+        cf.release(channel, np.zeros(3), ledger=book, dataset="people")
+    assert book.spent("people") is None
+
+
+@pytest.mark.parametrize(
+    "channel",
+    [
+        cf.Channel(MEAN, cf.Laplace(cf.PureDP(1.0)), n=100),
+        cf.Channel(cf.Median("x", (0, 60)), cf.SmoothLaplace(cf.ApproxDP(1.0, 1e-6)), n=1000),
+        cf.Channel(cf.Median("x", (0, 60)), cf.Exponential(cf.PureDP(1.0)), n=1000),
+        cf.Channel(cf.Each("x", (0, 60)), cf.Laplace(cf.PureDP(0.1)), n=1000),
+    ],
+)
+def test_what_may_say_something_is_not_warned_of(channel):
+    assert channel.warning is None
+
+
+def test_the_least_smooth_noise_is_that_of_equal_records_in_the_middle():
+    for statistic, n in (
+        (cf.Maximum("x", (0, 60)), 50),
+        (cf.Median("x", (0, 60)), 9),
+        (cf.Quantile("x", 0.9, (0, 60)), 30),
+    ):
+        channel = cf.Channel(statistic, cf.SmoothLaplace(cf.ApproxDP(1.0, 1e-3)), n=n)
+        with jax.enable_x64(True):
+            window = statistic.window(jnp.full(n, 30.0), channel.law.window)
+            scale = float(channel.law.scale(window))
+        assert channel.law.least_margin(statistic, n) == pytest.approx(scale * math.log(10), rel=1e-12)
+
+
+def test_what_clipping_does_to_a_population():
+    channel = cf.Channel(cf.Mean("x", (0, 20_000)), cf.Laplace(cf.PureDP(1.0)), n=2000)
+    found = clipping(cf.Model(cf.populations.lognormal(), channel), [8.5, 1.0])
+    law = stats.lognorm(1.0, scale=math.exp(8.5))
+    assert found.share == pytest.approx(law.sf(20_000), rel=1e-10)
+    assert found.own[0] == pytest.approx(math.exp(9.0), rel=1e-3)
+    below = law.expect(lambda x: x, ub=20_000) + 20_000 * law.sf(20_000)
+    assert found.clipped[0] == pytest.approx(below, rel=1e-6)
+    assert "8.0%" in str(found)
+
+
+@pytest.mark.parametrize("bounds", [(0, 3), (1, 3), (0.5, 3.5), (-2, 40)])
+def test_shares_of_counts_are_strictly_outside(bounds):
+    share = clipped_share(cf.populations.poisson(), cf.Mean("x", bounds), 2.0)
+    counts = np.arange(200)
+    outside = (counts < bounds[0]) | (counts > bounds[1])
+    np.testing.assert_allclose(share, stats.poisson.pmf(counts, 2.0)[outside].sum(), rtol=1e-9, atol=1e-14)
