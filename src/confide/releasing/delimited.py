@@ -28,7 +28,8 @@ from confide.releasing.engine import quietly
 from confide.releasing.files import is_tab_separated, open_bytes
 from confide.releasing.memory import check_identifier, wanted
 
-BLOCK = 2**22
+#: bytes that are looked at together: few enough that memory for them is used again and again, not asked for anew
+BLOCK = 2**18
 #: a longer line has no values, so that memory is bounded
 LONGEST_LINE = 2**20
 _NEWLINE, _RETURN, _QUOTE = b'\n\r"'
@@ -147,8 +148,11 @@ def _only_column(block: bytes) -> list[Any] | None:
 def _columns(block: bytes, layout: Layout) -> list[Any]:
     """The wanted fields of every line of a block."""
     data = np.frombuffer(block, np.uint8)
-    ends = np.flatnonzero((data == _NEWLINE) | (data == layout.separator))
-    lines = np.flatnonzero(data[ends] == _NEWLINE)
+    newlines = data == _NEWLINE
+    ends = np.flatnonzero(newlines | (data == layout.separator))
+    if _regular(block, newlines, ends, layout):
+        return _regular_columns(block, data, ends, layout)
+    lines = np.flatnonzero(newlines[ends])
     starts = np.concatenate(([0], ends[lines[:-1]] + 1))
     valid = ends[lines] - starts <= LONGEST_LINE
     if b'"' in block:
@@ -170,6 +174,24 @@ def _columns(block: bytes, layout: Layout) -> list[Any]:
     if len(cells) == 2 and not np.all(valid):
         spoilt = [(int(i), block[starts[i] : ends[lines[i]]]) for i in np.flatnonzero(~valid)]
         cells[1] = _with(cells[1], [(i, _identifier(line, layout)) for i, line in spoilt])
+    return cells
+
+
+def _regular(block: bytes, newlines: Any, ends: Any, layout: Layout) -> bool:
+    """Whether nothing has to be asked of any line: no mark, no long line, and each has as many fields as it should."""
+    last = ends[layout.fields - 1 :: layout.fields]
+    whole = len(ends) == layout.fields * np.count_nonzero(newlines) and bool(np.all(newlines[last]))
+    return whole and len(block) <= LONGEST_LINE and b'"' not in block
+
+
+def _regular_columns(block: bytes, data: Any, ends: Any, layout: Layout) -> list[Any]:
+    """The same as `_columns` finds, several times faster."""
+    fields = ends.reshape(-1, layout.fields)
+    valid = np.ones(len(fields), dtype=bool)
+    cells = []
+    for kind, position in zip(("x", "id"), layout.wanted, strict=False):
+        first = fields[:, position - 1] + 1 if position else np.concatenate(([0], fields[:-1, -1] + 1))
+        cells.append(_cells(block, data, first, fields[:, position], valid, kind))
     return cells
 
 
@@ -214,14 +236,20 @@ def _cells(block: bytes, data: Any, first: Any, last: Any, valid: Any, kind: str
     """An Arrow array of the bytes from first to last (excluded) of the block; null where the line is not valid."""
     import pyarrow as pa
 
-    last = last - ((last > first) & (data[last - 1] == _RETURN) & (data[last] == _NEWLINE))
-    quoted = (last - first >= 2) & (data[first] == _QUOTE) & (data[last - 1] == _QUOTE)
-    first, last = first + quoted, last - quoted
+    if b"\r" in block:
+        last = last - ((last > first) & (data[last - 1] == _RETURN) & (data[last] == _NEWLINE))
+    quoted = np.zeros(len(first), dtype=bool)
+    if b'"' in block:
+        quoted = (last - first >= 2) & (data[first] == _QUOTE) & (data[last - 1] == _QUOTE)
+        first, last = first + quoted, last - quoted
     if kind == "x":
         valid = valid & (last - first <= LONGEST)
     # offsets first, last, first, last, …: every second text is a cell, the others lie between
-    bounds = np.where(valid, first, 0), np.where(valid, last, 0)
-    offsets = np.maximum.accumulate(np.stack(bounds, 1).ravel())
+    offsets = np.empty(2 * len(first), np.int64)
+    offsets[::2], offsets[1::2] = first, last
+    if not np.all(valid):
+        offsets[np.repeat(~valid, 2)] = 0
+        offsets = np.maximum.accumulate(offsets)
     every = np.arange(0, len(offsets), 2)
     of_type, content = (pa.large_string(), _sanitised(block)) if kind == "x" else (pa.large_binary(), block)
     buffers = [None, pa.py_buffer(offsets), pa.py_buffer(content)]
@@ -240,6 +268,7 @@ def _unescaped(identifiers: Any, quoted: Any) -> Any:
 
 def _sanitised(block: bytes) -> bytes:
     """A block of the same length in ASCII, in which DuckDB reads the numbers of the rule for texts and no others."""
-    if b"+-" in block:
+    # a single byte is found many times faster, and few files hold this one
+    if b"+" in block and b"+-" in block:
         block = block.replace(b"+-", b"??")
     return block if block.isascii() and b"_" not in block else block.translate(_PLAIN)
