@@ -106,11 +106,27 @@ def test_first_lines_that_are_none(content, tmp_path):
         cf.release(PLAN.channel, tmp_path / "bad.csv", column="x")
 
 
-def test_a_last_line_that_does_not_end_might_hide_an_empty_record(tmp_path):
-    for records in (RECORDS, [*RECORDS[:-1], ""]):
-        content = one_column()(records)[:-1]
-        with pytest.raises(DataError):
-            total(PLAN, written(tmp_path / "open.csv", content))
+@pytest.mark.parametrize("name", ["open.csv", "open.csv.gz", "open.txt"])
+def test_a_last_line_that_does_not_end_is_a_record_whatever_it_holds(name, tmp_path):
+    """If it is empty it cannot be seen, and n says that it is there."""
+    check(lambda records: written(tmp_path / name, one_column()(records)[:-1]), [("3", 3.0), ("", None), ("n/a", None)])
+    for records in (RECORDS, [*RECORDS[:-1], ""], [""] * len(RECORDS)):
+        values = [None if record == "" else record for record in records]
+        made = written(tmp_path / name, one_column()(records)[:-1])
+        assert total(PLAN, made) == expected(values, PLAN)
+        assert total(HALF, made, cf.Rows(4, 8)) == expected(values[4:], HALF)
+        assert total(HALF, made, cf.Rows(0, 4)) == expected(values[:4], HALF)
+    for count in (len(RECORDS) - 2, len(RECORDS) + 1):
+        with pytest.raises(DataError, match="records, but"):
+            total(PLAN, written(tmp_path / name, one_column()((RECORDS * 2)[:count])[:-1]))
+
+
+def test_a_line_that_does_not_end_in_one_of_several_files(tmp_path):
+    """An empty one would move the records of the next file to other positions."""
+    for index in range(2):
+        written(tmp_path / f"part{index}.csv", one_column()(RECORDS[index::2])[:-1])
+    with pytest.raises(DataError):
+        total(PLAN, (str(tmp_path / "part*.csv"), "x", None))
 
 
 def test_types_are_not_found_by_sampling(tmp_path):

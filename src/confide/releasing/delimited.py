@@ -51,8 +51,10 @@ class Layout:
 class Delimited:
     """The wanted columns of files, as a stream of Arrow batches that DuckDB can ask for again and again."""
 
-    def __init__(self, files: list[str], column: str | None, identifier: str | None) -> None:
+    def __init__(self, files: list[str], column: str | None, identifier: str | None, stop: int | None = None) -> None:
         import pyarrow as pa
+
+        self._stop = stop if len(files) == 1 else None
 
         lines = quietly(lambda: [_first_line(file) for file in files], "the file cannot be read as CSV")
         self._layouts = [
@@ -70,7 +72,7 @@ class Delimited:
     def _batches(self, file: str, layout: Layout) -> Iterator[Any]:
         import pyarrow as pa
 
-        for block in blocks_of(file, layout):
+        for block in blocks_of(file, layout, self._stop, alone=len(self._layouts) == 1):
             columns = _only_column(block) if layout.fields == 1 and len(layout.wanted) == 1 else None
             yield pa.record_batch(columns or _columns(block, layout), schema=self._schema)
 
@@ -106,8 +108,13 @@ def _names(text: str, separator: str) -> list[str]:
     return quietly(lambda: next(csv.reader([text], delimiter=separator), [""]), "the first line cannot be read as CSV")
 
 
-def blocks_of(file: str, layout: Layout) -> Iterator[bytes]:
-    """The lines after the first in blocks of whole lines, each ended by a line feed."""
+def blocks_of(file: str, layout: Layout, stop: int | None = None, *, alone: bool = True) -> Iterator[bytes]:
+    """The lines after the first in blocks of whole lines, each ended by a line feed.
+
+    In a file of one column a last record that is empty and does not end is not to be seen: it is there if there must be
+    as many records (`stop`) as there are with it. Whether it is there must not depend on what it holds.
+    """
+    seen = 0
     with open_bytes(file) as stream:
         skipped = 0
         while skipped < layout.start:
@@ -121,11 +128,12 @@ def blocks_of(file: str, layout: Layout) -> Iterator[bytes]:
             # of a line that is too long, enough is kept to see that it is
             rest = block[end:] if len(block) - end <= LONGEST_LINE else block[end : end + LONGEST_LINE + 1]
             if end:
+                seen += block.count(b"\n", 0, end) if stop is not None and layout.fields == 1 else 0
                 yield block[:end]
-    if rest and layout.fields == 1:
-        # an empty last record would not be there at all: whether it is must not depend on what it holds
+    if rest and layout.fields == 1 and not alone:
+        # in one of several files an empty one would move the records of all files after it
         raise DataError("the last line does not end; end it by a line feed, as every other line")
-    if rest:
+    if rest or (layout.fields == 1 and stop is not None and seen == stop - 1):
         yield rest + b"\n"
 
 

@@ -55,8 +55,13 @@ class Source:
             self.connection.disconnect()
 
 
-def open_source(data: Any, column: str | None, table: str | None, also: str | None = None) -> Source:
-    """The source behind whatever a user gave as data; `also` is the column of an identifier that is needed."""
+def open_source(
+    data: Any, column: str | None, table: str | None, also: str | None = None, stop: int | None = None
+) -> Source:
+    """The source behind whatever a user gave as data.
+
+    `also` is the column of an identifier that is needed, and `stop` how many records there must be, where that is said.
+    """
     import ibis
     from ibis.backends import BaseBackend
 
@@ -71,7 +76,7 @@ def open_source(data: Any, column: str | None, table: str | None, also: str | No
     text = str(data)
     scheme = _scheme(text)
     if not scheme or scheme in (*REMOTE, "file"):
-        return _owned(duckdb(), lambda connection: _of_files(connection, text, column, also))
+        return _owned(duckdb(), lambda connection: _of_files(connection, text, column, also, stop))
     if not isinstance(table, str) or not table:
         raise _no_table(table)
     return _owned(_connect(text), lambda connection: _of_database(connection, _table(connection, table), column, also))
@@ -120,7 +125,7 @@ def _of_memory(connection: Any, data: Any, column: str | None, also: str | None)
     return Source(connection, _readable(records, "duckdb", column, also), ordered=True, rows=arrow.num_rows)
 
 
-def _of_files(connection: Any, path: str, column: str | None, also: str | None) -> Source:
+def _of_files(connection: Any, path: str, column: str | None, also: str | None, stop: int | None) -> Source:
     parquet = is_parquet(path)
     files = _remote_files(connection, path) if _scheme(path) in REMOTE else files_of(path.removeprefix("file://"))
     if parquet:
@@ -129,7 +134,7 @@ def _of_files(connection: Any, path: str, column: str | None, also: str | None) 
         problem = f"the files {path!r} hold identifiers of different kinds"
         table = quietly(lambda: reduce(lambda first, second: first.union(second), readable), problem)
         return Source(connection, table, ordered=True, rows=count_of(connection, files))
-    connection.con.register("records", Delimited(files, column, also))
+    connection.con.register("records", Delimited(files, column, also, stop))
     records = connection.table("records")
     # in bytes that were made plain for it, DuckDB's numbers are those of the rule for texts
     return Source(connection, records.mutate(x=records["x"].try_cast("float64")), ordered=True)
