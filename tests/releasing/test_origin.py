@@ -198,6 +198,21 @@ def test_a_link_that_is_exchanged_and_put_back_is_refused(where, book, tmp_path,
     assert book.spent("people") is None
 
 
+def test_a_file_that_a_pattern_named_for_a_while_is_refused(book, tmp_path, monkeypatch):
+    """It moved all others to other positions, and was gone when the release was stored."""
+    from confide.releasing import aggregate, source
+
+    pd.DataFrame({"x": X}).to_parquet(tmp_path / "b.parquet")
+    pd.DataFrame({"x": X[::-1]}).to_parquet(tmp_path / "other.pq")
+    opened, compute = source.open_source, aggregate.exact_numbers
+    guest = tmp_path / "a.parquet"
+    monkeypatch.setattr(source, "open_source", lambda *given: (tmp_path / "other.pq").rename(guest) and opened(*given))
+    monkeypatch.setattr(aggregate, "exact_numbers", lambda *given: (compute(*given), guest.unlink())[0])
+    with pytest.raises(DataError, match="changed while it was read"):
+        release(ALL, str(tmp_path / "[ab].parquet"), ledger=book, dataset="people", column="x", part=Rows(0, 4))
+    assert book.spent("people") is None
+
+
 def test_a_file_that_changes_while_it_is_read_is_refused(book, tmp_path, monkeypatch):
     from confide.releasing import aggregate
 

@@ -39,9 +39,10 @@ class Content:
     path: str = ""
     files: tuple[tuple[str, tuple[int, ...]], ...] = ()
 
-    def check(self) -> None:
-        """Refuse files that changed since they were digested, and a path or a pattern that names others now."""
-        if self.files and _states(_names(self.path)) != self.files:
+    def check(self, read: Sequence[str]) -> None:
+        """Refuse files that changed since they were digested, and a path or a pattern that names others or did so."""
+        names = _names(self.path) if self.files else []
+        if self.files and (list(read) != names or _states(names) != self.files):
             raise DataError("the file changed while it was read; release from a file that stays as it is")
 
 

@@ -115,7 +115,7 @@ def _release(
     if ledger is None:
         return publish()
     if origin.content is not None:
-        origin.content.check()
+        origin.content.check(source.files)
     return ledger.record(request, publish, origin, fresh=fresh)
 
 
