@@ -62,10 +62,11 @@ def whole_numbers(channel, grid, x):
 
 def numbers(plan, data, column=None, table=None, part=None, missing=None):
     """The exact whole numbers that a plan gets from a source."""
-    from confide.releasing.aggregate import exact_numbers
+    from confide.releasing.aggregate import exact_numbers, records_needed
     from confide.releasing.source import open_source
 
-    with open_source(data, column, table, getattr(part, "column", None)) as source:
+    stop = records_needed(plan.channel, part, missing)
+    with open_source(data, column, table, getattr(part, "column", None), stop) as source:
         return exact_numbers(plan, source, part, missing)
 
 

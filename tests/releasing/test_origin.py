@@ -172,6 +172,47 @@ def test_a_path_that_names_other_files_while_it_is_read_is_refused(how, book, tm
     assert book.spent("people") is None
 
 
+@pytest.mark.parametrize("where", ["file", "folder", "chain"])
+def test_a_link_that_is_exchanged_and_put_back_is_refused(where, book, tmp_path, monkeypatch):
+    """The digest would be of one file and the numbers of another."""
+    from confide.releasing import aggregate, source
+
+    for name, values in (("a", X), ("b", X[::-1])):
+        (tmp_path / name).mkdir()
+        pd.DataFrame({"x": values}).to_parquet(tmp_path / name / "people.parquet")
+    file = "people.parquet" if where == "file" else ""
+    link = tmp_path / ("link.parquet" if where == "file" else "link")
+    link.symlink_to(tmp_path / "a" / file)
+    (tmp_path / "outer").symlink_to(link)
+    path = {"file": link, "folder": link / "people.parquet", "chain": tmp_path / "outer" / "people.parquet"}[where]
+    opened, compute = source.open_source, aggregate.exact_numbers
+
+    def lead_to(name):
+        link.unlink()
+        link.symlink_to(tmp_path / name / file)
+
+    monkeypatch.setattr(source, "open_source", lambda *given: lead_to("b") or opened(*given))
+    monkeypatch.setattr(aggregate, "exact_numbers", lambda *given: (compute(*given), lead_to("a"))[0])
+    with pytest.raises(DataError, match="changed while it was read"):
+        release(ALL, path, ledger=book, dataset="people")
+    assert book.spent("people") is None
+
+
+def test_a_file_that_a_pattern_named_for_a_while_is_refused(book, tmp_path, monkeypatch):
+    """It moved all others to other positions, and was gone when the release was stored."""
+    from confide.releasing import aggregate, source
+
+    pd.DataFrame({"x": X}).to_parquet(tmp_path / "b.parquet")
+    pd.DataFrame({"x": X[::-1]}).to_parquet(tmp_path / "other.pq")
+    opened, compute = source.open_source, aggregate.exact_numbers
+    guest = tmp_path / "a.parquet"
+    monkeypatch.setattr(source, "open_source", lambda *given: (tmp_path / "other.pq").rename(guest) and opened(*given))
+    monkeypatch.setattr(aggregate, "exact_numbers", lambda *given: (compute(*given), guest.unlink())[0])
+    with pytest.raises(DataError, match="changed while it was read"):
+        release(ALL, str(tmp_path / "[ab].parquet"), ledger=book, dataset="people", column="x", part=Rows(0, 4))
+    assert book.spent("people") is None
+
+
 def test_a_file_that_changes_while_it_is_read_is_refused(book, tmp_path, monkeypatch):
     from confide.releasing import aggregate
 

@@ -19,7 +19,8 @@ import pytest
 
 import confide as cf
 from confide.published import DataError
-from confide.releasing.engine import duckdb, rows_of
+from confide.releasing import engine as engines
+from confide.releasing.engine import rows_of
 from confide.releasing.plan import plan_of
 from confide.releasing.source import open_source
 from tests.releasing.exactly import numbers
@@ -170,8 +171,9 @@ def test_a_url_that_python_refuses_to_read_is_quoted_nowhere(use):
     assert not any(SECRET in str(each) for each in chain(error.value))
 
 
-def test_what_does_not_fit_in_memory_is_written_to_the_private_folder():
-    connection = duckdb()
+def test_what_does_not_fit_in_memory_is_written_to_the_private_folder(monkeypatch):
+    monkeypatch.setattr(engines, "_shared", [])  # others keep their memory
+    connection = engines.duckdb()
     connection.con.execute("SET memory_limit = '40MB'; SET threads = 1")
     folder = connection.con.sql("SELECT current_setting('temp_directory')").fetchall()[0][0]
     from confide.releasing.workspace import workspace

@@ -106,11 +106,27 @@ def test_first_lines_that_are_none(content, tmp_path):
         cf.release(PLAN.channel, tmp_path / "bad.csv", column="x")
 
 
-def test_a_last_line_that_does_not_end_might_hide_an_empty_record(tmp_path):
-    for records in (RECORDS, [*RECORDS[:-1], ""]):
-        content = one_column()(records)[:-1]
-        with pytest.raises(DataError):
-            total(PLAN, written(tmp_path / "open.csv", content))
+@pytest.mark.parametrize("name", ["open.csv", "open.csv.gz", "open.txt"])
+def test_a_last_line_that_does_not_end_is_a_record_whatever_it_holds(name, tmp_path):
+    """If it is empty it cannot be seen, and n says that it is there."""
+    check(lambda records: written(tmp_path / name, one_column()(records)[:-1]), [("3", 3.0), ("", None), ("n/a", None)])
+    for records in (RECORDS, [*RECORDS[:-1], ""], [""] * len(RECORDS)):
+        values = [None if record == "" else record for record in records]
+        made = written(tmp_path / name, one_column()(records)[:-1])
+        assert total(PLAN, made) == expected(values, PLAN)
+        assert total(HALF, made, cf.Rows(4, 8)) == expected(values[4:], HALF)
+        assert total(HALF, made, cf.Rows(0, 4)) == expected(values[:4], HALF)
+    for count in (len(RECORDS) - 2, len(RECORDS) + 1):
+        with pytest.raises(DataError, match="records, but"):
+            total(PLAN, written(tmp_path / name, one_column()((RECORDS * 2)[:count])[:-1]))
+
+
+def test_a_line_that_does_not_end_in_one_of_several_files(tmp_path):
+    """An empty one would move the records of the next file to other positions."""
+    for index in range(2):
+        written(tmp_path / f"part{index}.csv", one_column()(RECORDS[index::2])[:-1])
+    with pytest.raises(DataError):
+        total(PLAN, (str(tmp_path / "part*.csv"), "x", None))
 
 
 def test_types_are_not_found_by_sampling(tmp_path):
@@ -131,3 +147,27 @@ def test_a_file_that_shrinks_while_it_is_read_is_refused(tmp_path):
         path.write_bytes(b"x\n")
         with pytest.raises(DataError):
             rows_of(source.connection, source.table)
+
+
+def test_regular_blocks_are_read_as_all_others(monkeypatch):
+    """Lines that are as they should be are read in a faster way, if all lines of their block are."""
+    from confide.releasing import delimited
+
+    asked = []
+    cells = [text for text in [*texts(RECORDS), *TEXTS, "9" * 401, "3\r", "+-3", "3_0", "\xe9"] if "," not in text]
+    for names in ("id,x,z", "z,x,id", "x,id,z", "z,id,x"):
+        for end in ("\n", "\r\n"):
+            fields = {"id": range(len(cells)), "x": cells, "z": ["note"] * len(cells)}
+            rows = zip(*(fields[name] for name in names.split(",")), strict=True)
+            block = "".join(",".join(map(str, row)) + end for row in rows if '"' not in str(row)).encode()
+            layout = delimited.layout_of(f"{names}\n".encode(), "people.csv", "x", "id")
+            found = []
+            for choose in (delimited._regular, lambda *_: False):
+                with monkeypatch.context() as patch:
+                    patch.setattr(
+                        delimited, "_regular", lambda *given, choose=choose: asked.append(choose(*given)) or asked[-1]
+                    )
+                    found.append([column.to_pylist() for column in delimited._columns(block, layout)])
+            assert asked[-2:] == [True, False]
+            assert found[0] == found[1]
+            assert len(found[0][0]) == block.count(b"\n") > 20

@@ -13,6 +13,7 @@ what is tiny may become 0. A formula that is added here must lie in those interv
 from __future__ import annotations
 
 import contextlib
+import os
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -28,6 +29,8 @@ Formula = Callable[[Any], Any]
 Operand = float | Formula
 
 _WRITING = threading.Lock()
+if hasattr(os, "register_at_fork"):  # a fork must not find it taken by a thread that it does not have
+    os.register_at_fork(before=_WRITING.acquire, after_in_parent=_WRITING.release, after_in_child=_WRITING.release)
 _DIRECT = {"absolute": "abs", "exp": "exp", "log": "ln", "sqrt": "sqrt", "negative": "negate"}
 _ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
     "add": lambda a, b: a + b,

@@ -44,6 +44,13 @@ def check_missing(missing: object, bounds: tuple[float, float]) -> float | str |
     return value
 
 
+def records_needed(channel: Channel, part: Part | str | None, missing: float | str | None) -> int | None:
+    """How many records there must be, up to the end of a part of positions; None where n alone does not say it."""
+    if isinstance(part, Rows):
+        return part.stop
+    return None if isinstance(part, Hashed) or missing == "public" else channel.n
+
+
 def exact_numbers(plan: Plan, source: Source, part: Part | str | None, missing: float | str | None) -> Any:
     """The exact whole numbers that a release (other than `Each`) publishes with noise: sums, or a window of ranks."""
     channel = plan.channel

@@ -103,7 +103,9 @@ class Book:
     def change_dataset(self, row: dict[str, Any]) -> None:
         """Write the running totals of a data set."""
         values = row | {"seal": self.seal("dataset", row)}
-        self._connection.execute(datasets.update().where(datasets.c.name == row["name"]).values(**values))
+        # its name is what releases refer to: SQLite would look through all of them to see whether it may be written
+        name = values.pop("name")
+        self._connection.execute(datasets.update().where(datasets.c.name == name).values(**values))
 
     def last(self, dataset: str, scheme: str | None = None) -> dict[str, Any] | None:
         """The latest release from a data set, or of one of its schemes."""
@@ -119,11 +121,14 @@ class Book:
         row = self._connection.execute(query.limit(1)).one_or_none()
         return None if row is None else self._sound("release", row)
 
-    def find(self, request: str, content: str | None = None) -> dict[str, Any] | None:
-        """The latest release of a request, from a certain content or from any."""
-        query = sa.select(releases).where(releases.c.request == request)
-        if content is not None:
-            query = query.where(releases.c.content == content)
+    def asked(self, request: str) -> bool:
+        """Whether there is a release of a request, from any content."""
+        query = sa.select(releases.c.id).where(releases.c.request == request)
+        return self._connection.execute(query.limit(1)).one_or_none() is not None
+
+    def find(self, request: str, content: str) -> dict[str, Any] | None:
+        """The latest release of a request from a certain content."""
+        query = sa.select(releases).where(releases.c.request == request, releases.c.content == content)
         row = self._connection.execute(query.order_by(releases.c.position.desc()).limit(1)).one_or_none()
         return None if row is None else self._sound("release", row)
 

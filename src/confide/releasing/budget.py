@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Callable
 from fractions import Fraction
 
 from confide.errors import PrivacyError
@@ -22,6 +23,8 @@ from confide.privacy.rounding import round_up
 #: what was spent, exactly: in the budget's unit, and of its δ
 Amount = tuple[Fraction, Fraction]
 NOTHING: Amount = (Fraction(0), Fraction(0))
+#: the smallest rest that is worth a release
+_SMALLEST = sys.float_info.min
 
 
 def in_unit(guarantee: Privacy, budget: Privacy) -> Privacy | None:
@@ -98,22 +101,28 @@ def stated(budget: Privacy, amount: Amount) -> Privacy | None:
     >>> stated(GDP(1.0), (Fraction(25), Fraction(0))), stated(PureDP(1.0), NOTHING)
     (GDP(mu=5.0), None)
     """
-    size, delta = round_up(amount[0]), round_up(amount[1])
-    if not size:
-        return None
+    return _of_kind(budget, amount, round_up, _root_up) if round_up(amount[0]) else None
+
+
+def _of_kind(
+    budget: Privacy, amount: Amount, rounded: Callable[[Fraction], float], root: Callable[[Fraction], float]
+) -> Privacy:
+    """An amount as a guarantee of the budget's kind."""
     match budget:
-        case PureDP():
-            return PureDP(size)
-        case ZCDP():
-            return ZCDP(size)
         case GDP():
-            return GDP(_root_up(amount[0]))
+            return GDP(root(amount[0]))
+        case PureDP() | ZCDP():
+            return type(budget)(rounded(amount[0]))
+    size, delta = map(rounded, amount)
     return ApproxDP(size, delta) if delta else PureDP(size)
 
 
 def _root_up(exact: Fraction) -> float:
     """The smallest float whose square is not below an exact number."""
-    root = math.nextafter(math.sqrt(float(exact)) * (1 - 2**-50), 0)
+    # near 1, where nothing overflows or vanishes
+    half = (exact.numerator.bit_length() - exact.denominator.bit_length()) // 2
+    near = math.sqrt(float(exact / Fraction(4) ** half)) * (1 - 2**-50)
+    root = math.nextafter(math.ldexp(near, half), 0)
     while Fraction(root) ** 2 < exact:
         root = math.nextafter(root, math.inf)
     return root
@@ -161,20 +170,17 @@ def left(budget: Privacy, spent: Amount) -> Privacy | None:
     assert whole is not None
     if spent == NOTHING:
         return budget
-    size, delta = (_round_down(limit - used) for limit, used in zip(whole, spent, strict=True))
-    if size <= 0 or (isinstance(budget, GDP) and size < sys.float_info.min):
+    size, delta = (limit - used for limit, used in zip(whole, spent, strict=True))
+    if _round_down(size) <= 0 or (isinstance(budget, GDP) and size < _SMALLEST):
         return None
-    match budget:
-        case PureDP():
-            return PureDP(size)
-        case ZCDP():
-            return ZCDP(size)
-        case GDP():
-            root = _root_up(whole[0] - spent[0])
-            return GDP(root if Fraction(root) ** 2 == whole[0] - spent[0] else math.nextafter(root, 0))
-    return ApproxDP(size, delta) if delta > sys.float_info.min else PureDP(size)
+    return _of_kind(budget, (size, delta if delta > _SMALLEST else Fraction(0)), _round_down, _root_down)
 
 
 def _round_down(exact: Fraction) -> float:
     number = round_up(exact)
     return number if Fraction(number) == exact else math.nextafter(number, -math.inf)
+
+
+def _root_down(exact: Fraction) -> float:
+    root = _root_up(exact)
+    return root if Fraction(root) ** 2 == exact else math.nextafter(root, 0)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import glob
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,9 +39,10 @@ class Content:
     path: str = ""
     files: tuple[tuple[str, tuple[int, ...]], ...] = ()
 
-    def check(self) -> None:
-        """Refuse files that changed since they were digested, and a path or a pattern that names others now."""
-        if self.files and _states(_names(self.path)) != self.files:
+    def check(self, read: Sequence[str]) -> None:
+        """Refuse files that changed since they were digested, and a path or a pattern that names others or did so."""
+        names = _names(self.path) if self.files else []
+        if self.files and (list(read) != names or _states(names) != self.files):
             raise DataError("the file changed while it was read; release from a file that stays as it is")
 
 
@@ -105,11 +106,23 @@ def _states(names: Sequence[str]) -> tuple[tuple[str, tuple[int, ...]], ...]:
 
 
 def _state(path: str) -> tuple[int, ...]:
+    """A file, and the links that lead to it: one that was exchanged and put back is another one."""
     try:
-        found = Path(path).stat()
-    except OSError:
+        found = [Path(path).stat(), *(link.lstat() for link in _links(Path(path).absolute()))]
+    except (OSError, RecursionError):
         return ()
-    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+    return tuple(
+        n for each in found for n in (each.st_dev, each.st_ino, each.st_size, each.st_mtime_ns, each.st_ctime_ns)
+    )
+
+
+def _links(path: Path) -> Iterator[Path]:
+    """The links on the way to a file, and those on the way that they name."""
+    for place in (*reversed(path.parents), path):
+        if place.is_symlink():
+            yield place
+            yield from _links(place.parent / place.readlink() / path.relative_to(place))
+            return
 
 
 def _digest_of_file(path: Path) -> bytes:

@@ -28,7 +28,8 @@ from confide.releasing.engine import quietly
 from confide.releasing.files import is_tab_separated, open_bytes
 from confide.releasing.memory import check_identifier, wanted
 
-BLOCK = 2**22
+#: bytes that are looked at together: few enough that memory for them is used again and again, not asked for anew
+BLOCK = 2**18
 #: a longer line has no values, so that memory is bounded
 LONGEST_LINE = 2**20
 _NEWLINE, _RETURN, _QUOTE = b'\n\r"'
@@ -50,8 +51,10 @@ class Layout:
 class Delimited:
     """The wanted columns of files, as a stream of Arrow batches that DuckDB can ask for again and again."""
 
-    def __init__(self, files: list[str], column: str | None, identifier: str | None) -> None:
+    def __init__(self, files: list[str], column: str | None, identifier: str | None, stop: int | None = None) -> None:
         import pyarrow as pa
+
+        self._stop = stop if len(files) == 1 else None
 
         lines = quietly(lambda: [_first_line(file) for file in files], "the file cannot be read as CSV")
         self._layouts = [
@@ -69,7 +72,7 @@ class Delimited:
     def _batches(self, file: str, layout: Layout) -> Iterator[Any]:
         import pyarrow as pa
 
-        for block in blocks_of(file, layout):
+        for block in blocks_of(file, layout, self._stop, alone=len(self._layouts) == 1):
             columns = _only_column(block) if layout.fields == 1 and len(layout.wanted) == 1 else None
             yield pa.record_batch(columns or _columns(block, layout), schema=self._schema)
 
@@ -105,8 +108,13 @@ def _names(text: str, separator: str) -> list[str]:
     return quietly(lambda: next(csv.reader([text], delimiter=separator), [""]), "the first line cannot be read as CSV")
 
 
-def blocks_of(file: str, layout: Layout) -> Iterator[bytes]:
-    """The lines after the first in blocks of whole lines, each ended by a line feed."""
+def blocks_of(file: str, layout: Layout, stop: int | None = None, *, alone: bool = True) -> Iterator[bytes]:
+    """The lines after the first in blocks of whole lines, each ended by a line feed.
+
+    In a file of one column a last record that is empty and does not end is not to be seen: it is there if there must be
+    as many records (`stop`) as there are with it. Whether it is there must not depend on what it holds.
+    """
+    seen = 0
     with open_bytes(file) as stream:
         skipped = 0
         while skipped < layout.start:
@@ -120,11 +128,12 @@ def blocks_of(file: str, layout: Layout) -> Iterator[bytes]:
             # of a line that is too long, enough is kept to see that it is
             rest = block[end:] if len(block) - end <= LONGEST_LINE else block[end : end + LONGEST_LINE + 1]
             if end:
+                seen += block.count(b"\n", 0, end) if stop is not None and layout.fields == 1 else 0
                 yield block[:end]
-    if rest and layout.fields == 1:
-        # an empty last record would not be there at all: whether it is must not depend on what it holds
+    if rest and layout.fields == 1 and not alone:
+        # in one of several files an empty one would move the records of all files after it
         raise DataError("the last line does not end; end it by a line feed, as every other line")
-    if rest:
+    if rest or (layout.fields == 1 and stop is not None and seen == stop - 1):
         yield rest + b"\n"
 
 
@@ -147,8 +156,11 @@ def _only_column(block: bytes) -> list[Any] | None:
 def _columns(block: bytes, layout: Layout) -> list[Any]:
     """The wanted fields of every line of a block."""
     data = np.frombuffer(block, np.uint8)
-    ends = np.flatnonzero((data == _NEWLINE) | (data == layout.separator))
-    lines = np.flatnonzero(data[ends] == _NEWLINE)
+    newlines = data == _NEWLINE
+    ends = np.flatnonzero(newlines | (data == layout.separator))
+    if _regular(block, newlines, ends, layout):
+        return _regular_columns(block, data, ends, layout)
+    lines = np.flatnonzero(newlines[ends])
     starts = np.concatenate(([0], ends[lines[:-1]] + 1))
     valid = ends[lines] - starts <= LONGEST_LINE
     if b'"' in block:
@@ -170,6 +182,24 @@ def _columns(block: bytes, layout: Layout) -> list[Any]:
     if len(cells) == 2 and not np.all(valid):
         spoilt = [(int(i), block[starts[i] : ends[lines[i]]]) for i in np.flatnonzero(~valid)]
         cells[1] = _with(cells[1], [(i, _identifier(line, layout)) for i, line in spoilt])
+    return cells
+
+
+def _regular(block: bytes, newlines: Any, ends: Any, layout: Layout) -> bool:
+    """Whether nothing has to be asked of any line: no mark, no long line, and each has as many fields as it should."""
+    last = ends[layout.fields - 1 :: layout.fields]
+    whole = len(ends) == layout.fields * np.count_nonzero(newlines) and bool(np.all(newlines[last]))
+    return whole and len(block) <= LONGEST_LINE and b'"' not in block
+
+
+def _regular_columns(block: bytes, data: Any, ends: Any, layout: Layout) -> list[Any]:
+    """The same as `_columns` finds, several times faster."""
+    fields = ends.reshape(-1, layout.fields)
+    valid = np.ones(len(fields), dtype=bool)
+    cells = []
+    for kind, position in zip(("x", "id"), layout.wanted, strict=False):
+        first = fields[:, position - 1] + 1 if position else np.concatenate(([0], fields[:-1, -1] + 1))
+        cells.append(_cells(block, data, first, fields[:, position], valid, kind))
     return cells
 
 
@@ -214,14 +244,20 @@ def _cells(block: bytes, data: Any, first: Any, last: Any, valid: Any, kind: str
     """An Arrow array of the bytes from first to last (excluded) of the block; null where the line is not valid."""
     import pyarrow as pa
 
-    last = last - ((last > first) & (data[last - 1] == _RETURN) & (data[last] == _NEWLINE))
-    quoted = (last - first >= 2) & (data[first] == _QUOTE) & (data[last - 1] == _QUOTE)
-    first, last = first + quoted, last - quoted
+    if b"\r" in block:
+        last = last - ((last > first) & (data[last - 1] == _RETURN) & (data[last] == _NEWLINE))
+    quoted = np.zeros(len(first), dtype=bool)
+    if b'"' in block:
+        quoted = (last - first >= 2) & (data[first] == _QUOTE) & (data[last - 1] == _QUOTE)
+        first, last = first + quoted, last - quoted
     if kind == "x":
         valid = valid & (last - first <= LONGEST)
     # offsets first, last, first, last, …: every second text is a cell, the others lie between
-    bounds = np.where(valid, first, 0), np.where(valid, last, 0)
-    offsets = np.maximum.accumulate(np.stack(bounds, 1).ravel())
+    offsets = np.empty(2 * len(first), np.int64)
+    offsets[::2], offsets[1::2] = first, last
+    if not np.all(valid):
+        offsets[np.repeat(~valid, 2)] = 0
+        offsets = np.maximum.accumulate(offsets)
     every = np.arange(0, len(offsets), 2)
     of_type, content = (pa.large_string(), _sanitised(block)) if kind == "x" else (pa.large_binary(), block)
     buffers = [None, pa.py_buffer(offsets), pa.py_buffer(content)]
@@ -240,6 +276,7 @@ def _unescaped(identifiers: Any, quoted: Any) -> Any:
 
 def _sanitised(block: bytes) -> bytes:
     """A block of the same length in ASCII, in which DuckDB reads the numbers of the rule for texts and no others."""
-    if b"+-" in block:
+    # a single byte is found many times faster, and few files hold this one
+    if b"+" in block and b"+-" in block:
         block = block.replace(b"+-", b"??")
     return block if block.isascii() and b"_" not in block else block.translate(_PLAIN)

@@ -6,6 +6,9 @@ the next one. So what may fail runs inside `quietly`, and the refusal is raised 
 
 from __future__ import annotations
 
+import contextlib
+import os
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
@@ -16,27 +19,62 @@ from confide.releasing.workspace import workspace
 Result = TypeVar("Result")
 
 #: nothing is installed or loaded by itself, what does not fit in memory is written to the private folder of this
-#: process alone, positions in a file stay positions, and a library does not print. A Parquet file's statistics are of
-#: its records and know nothing of NaN: by them DuckDB would leave out tests for it, because of another record's value
+#: process alone, nothing of a file is kept for the next reading, positions in a file stay positions, and a library does
+#: not print. A Parquet file's statistics are of its records and know nothing of NaN: by them DuckDB would leave out
+#: tests for it, because of another record's value
 _SETTINGS = {
     "enable_progress_bar": "false",
     "preserve_insertion_order": "true",
+    "enable_external_file_cache": "false",
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
     "allow_community_extensions": "false",
     "disabled_optimizers": "'statistics_propagation'",
 }
+#: the database in memory whose connections all releases of this process are: it holds nothing, and takes long to make
+_shared: list[Any] = []
+_SHARING = threading.Lock()
 
 
 def duckdb() -> Any:
-    """A connection to a DuckDB in memory."""
+    """A connection to a DuckDB in memory; what one connection is told to see, no other does."""
     import ibis
 
-    connection = ibis.duckdb.connect()
+    with _SHARING:
+        cursor = None
+        if _shared:
+            # an engine that has failed for good is none: later releases must not feel what an earlier one met with
+            with contextlib.suppress(Exception):
+                cursor = _prepared(_shared[0])
+        if cursor is None:
+            _shared[:] = [_engine()]
+            cursor = _prepared(_shared[0])
+    return ibis.duckdb.from_connection(cursor)
+
+
+def _engine() -> Any:
+    import duckdb as library
+
+    engine = library.connect()
+    engine.execute("SET temp_directory = ?", [str(workspace() / "spill")])
+    return engine
+
+
+def _prepared(engine: Any) -> Any:
+    cursor = engine.cursor()
     for name, value in _SETTINGS.items():
-        connection.con.execute(f"SET {name} = {value}")
-    connection.con.execute("SET temp_directory = ?", [str(workspace() / "spill")])
-    return connection
+        cursor.execute(f"SET {name} = {value}")
+    return cursor
+
+
+def _before_fork() -> None:
+    """A fork has none of the engine's threads, and would wait for them: it makes an engine of its own."""
+    _SHARING.acquire()
+    _shared.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork, after_in_parent=_SHARING.release, after_in_child=_SHARING.release)
 
 
 def quietly(action: Callable[[], Result], problem: str) -> Result:

@@ -47,7 +47,7 @@ def foresee(book: Book, request: Request, seen: tuple[int, str] | None, *, fresh
     """Refuse what cannot be paid for in any case; whether entries are missing that were `seen` before."""
     assert request.dataset is not None
     account = accounts.load(book, request.dataset)
-    if fresh or book.find(request.key) is None:
+    if fresh or not book.asked(request.key):
         guarantee = request.channel.guarantee
         cost = accounts.cost_of(account, guarantee)
         # a part may fall on places that had less than the worst

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from pathlib import Path
 from typing import Any
@@ -41,6 +41,8 @@ class Source:
     owned: bool = False
     #: how many records there are, where that is known without reading them
     rows: int | None = None
+    #: the files that are read
+    files: tuple[str, ...] = ()
 
     @property
     def engine(self) -> str:
@@ -55,8 +57,13 @@ class Source:
             self.connection.disconnect()
 
 
-def open_source(data: Any, column: str | None, table: str | None, also: str | None = None) -> Source:
-    """The source behind whatever a user gave as data; `also` is the column of an identifier that is needed."""
+def open_source(
+    data: Any, column: str | None, table: str | None, also: str | None = None, stop: int | None = None
+) -> Source:
+    """The source behind whatever a user gave as data.
+
+    `also` is the column of an identifier that is needed, and `stop` how many records there must be, where that is said.
+    """
     import ibis
     from ibis.backends import BaseBackend
 
@@ -71,7 +78,7 @@ def open_source(data: Any, column: str | None, table: str | None, also: str | No
     text = str(data)
     scheme = _scheme(text)
     if not scheme or scheme in (*REMOTE, "file"):
-        return _owned(duckdb(), lambda connection: _of_files(connection, text, column, also))
+        return _owned(duckdb(), lambda connection: _of_files(connection, text, column, also, stop))
     if not isinstance(table, str) or not table:
         raise _no_table(table)
     return _owned(_connect(text), lambda connection: _of_database(connection, _table(connection, table), column, also))
@@ -107,7 +114,7 @@ def _owned(connection: Any, opened: Callable[[Any], Source]) -> Source:
     except BaseException:
         connection.disconnect()
         raise
-    return Source(source.connection, source.table, source.ordered, owned=True, rows=source.rows)
+    return replace(source, owned=True)
 
 
 def _of_memory(connection: Any, data: Any, column: str | None, also: str | None) -> Source:
@@ -120,7 +127,7 @@ def _of_memory(connection: Any, data: Any, column: str | None, also: str | None)
     return Source(connection, _readable(records, "duckdb", column, also), ordered=True, rows=arrow.num_rows)
 
 
-def _of_files(connection: Any, path: str, column: str | None, also: str | None) -> Source:
+def _of_files(connection: Any, path: str, column: str | None, also: str | None, stop: int | None) -> Source:
     parquet = is_parquet(path)
     files = _remote_files(connection, path) if _scheme(path) in REMOTE else files_of(path.removeprefix("file://"))
     if parquet:
@@ -128,11 +135,11 @@ def _of_files(connection: Any, path: str, column: str | None, also: str | None) 
         readable = [_readable(table, "duckdb", column, also) for table in tables]
         problem = f"the files {path!r} hold identifiers of different kinds"
         table = quietly(lambda: reduce(lambda first, second: first.union(second), readable), problem)
-        return Source(connection, table, ordered=True, rows=count_of(connection, files))
-    connection.con.register("records", Delimited(files, column, also))
+        return Source(connection, table, ordered=True, rows=count_of(connection, files), files=tuple(files))
+    connection.con.register("records", Delimited(files, column, also, stop))
     records = connection.table("records")
     # in bytes that were made plain for it, DuckDB's numbers are those of the rule for texts
-    return Source(connection, records.mutate(x=records["x"].try_cast("float64")), ordered=True)
+    return Source(connection, records.mutate(x=records["x"].try_cast("float64")), ordered=True, files=tuple(files))
 
 
 def _remote_files(connection: Any, path: str) -> list[str]:

@@ -92,7 +92,7 @@ def _release(
     *,
     fresh: bool,
 ) -> Release:
-    from confide.releasing.aggregate import check_missing
+    from confide.releasing.aggregate import check_missing, records_needed
     from confide.releasing.content import settled
     from confide.releasing.ledger import Request
     from confide.releasing.memory import with_name
@@ -114,12 +114,13 @@ def _release(
             return stored
     compute = _records if isinstance(channel.statistic, Each) else _numbers
     also = request.part.column if isinstance(request.part, Hashed) else None
-    with open_source(data, request.column, table, also) as source:
+    stop = records_needed(channel, request.part, request.missing)
+    with open_source(data, request.column, table, also, stop) as source:
         publish = compute(plan, source, told)
     if ledger is None:
         return publish()
     if origin.content is not None:
-        origin.content.check()
+        origin.content.check(source.files)
     return ledger.record(request, publish, origin, fresh=fresh)
 
 

@@ -16,7 +16,7 @@ open_source, exact_numbers, record_batches = outcomes.open_source, outcomes.exac
 def _read(method):
     """A reader of DuckDB's own, whose table then goes the way of a table in memory."""
 
-    def reading(data, column, table, also=None):
+    def reading(data, column, table, also=None, stop=None):
         import ibis
 
         connection = ibis.duckdb.connect()
@@ -26,7 +26,7 @@ def _read(method):
             raise DataError("the file cannot be read") from None
         finally:
             connection.disconnect()
-        return open_source(found, column, table, also)
+        return open_source(found, column, table, also, stop)
 
     return lambda patch: patch.setattr(outcomes, "open_source", reading)
 
@@ -117,9 +117,9 @@ def half_to_even(patch):
 def _sees_values(react):
     """A reader that looks at what a list of numbers holds."""
 
-    def reading(data, column, table, also=None):
+    def reading(data, column, table, also=None, stop=None):
         react(np.asarray(data, dtype=float))
-        return open_source(data, column, table, also)
+        return open_source(data, column, table, also, stop)
 
     return lambda patch: patch.setattr(outcomes, "open_source", reading)
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from confide.errors import ConfideError
 from confide.published.part import Hashed, Part
-from confide.releasing.aggregate import exact_numbers, record_batches
+from confide.releasing.aggregate import exact_numbers, record_batches, records_needed
 from confide.releasing.auditing.tables import Made
 from confide.releasing.plan import Additive, Plan
 from confide.releasing.source import open_source
@@ -37,7 +37,8 @@ def outcome_of(plan: Plan, made: Made, part: Part | None, missing: float | str |
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            with open_source(made.data, made.column, made.table, also) as source:
+            stop = records_needed(plan.channel, part, missing)
+            with open_source(made.data, made.column, made.table, also, stop) as source:
                 numbers = _numbers(plan, source, part, missing)
         except Exception as error:
             return Outcome(None, _chain(error), _said(caught), isinstance(error, ConfideError))
