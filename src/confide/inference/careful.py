@@ -128,13 +128,18 @@ def roughly(route: Route, model: Model, thetas: Floats, values: Floats) -> Float
 
     Far from there the published value is in the far tails, where an exact inversion is dear and says the same.
     """
-    return by_normal(model, thetas, values) if has_normal(route, model) else _plainly(route, model, thetas, values)
+    return _plainly(ROUTES["normal"] if has_normal(route, model) else route, model, thetas, values)
 
 
 def _plainly(route: Route, model: Model, thetas: Floats, values: Floats) -> Floats:
-    if route.name == "normal":  # the same law, on nodes that serve any spread
-        return require_finite(model, thetas, values, by_normal(model, thetas, values))
-    return np.asarray(route.log_likelihood(model, thetas, values))
+    if route.name != "normal":
+        return np.asarray(route.log_likelihood(model, thetas, values))
+    if model.population.closed.quantile is None:  # which nodes that move must solve for, at every θ
+        try:
+            return np.asarray(route.log_likelihood(model, thetas, values))
+        except AccuracyError:
+            pass
+    return require_finite(model, thetas, values, by_normal(model, thetas, values))
 
 
 def same_records(joint: Joint, thetas: Floats, values: Sequence[Any]) -> Floats:
@@ -188,8 +193,15 @@ class Rough:
 
     def log_likelihood(self, thetas: Floats, values: Sequence[Any]) -> Floats:
         """At all θ (M, d)."""
-        parts = zip(self.joint.models, self.joint.routes, values, strict=True)
-        return np.sum([roughly(r, m, thetas, np.asarray(value)[None])[:, 0] for m, r, value in parts], axis=0)
+        total = np.zeros(len(thetas))
+        for model, route, value in zip(self.joint.models, self.joint.routes, values, strict=True):
+            one = partial(_first, route, model, np.asarray(value)[None])
+            total += in_parts(one, thetas, in_order(thetas))
+        return total
+
+
+def _first(route: Route, model: Model, value: Floats, thetas: Floats) -> Floats:
+    return roughly(route, model, thetas, value)[:, 0]
 
 
 class Careful:
