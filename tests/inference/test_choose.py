@@ -2,6 +2,7 @@
 
 import time
 
+import jax
 import numpy as np
 import numpyro.distributions as dist
 import pytest
@@ -13,8 +14,9 @@ from confide.inference.verb import _joint
 
 
 def chosen(population, releases, prior):
-    problem = read(population, releases, prior, False)
-    return quickest(problem, _joint(problem, "auto", "auto"))
+    with jax.enable_x64(True):
+        problem = read(population, releases, prior, False)
+        return quickest(problem, _joint(problem, "auto", "auto"))
 
 
 def median(mechanism, n=200):

@@ -80,7 +80,8 @@ def integrate(log_density: LogDensity, low: Floats, high: Floats, care: Care = C
     """A density on as many points as its moments need, checked against half of them each way."""
     lines, points = _flatter(log_density, low, high, care), [care.points, care.points]
     while max(points) <= _MOST_POINTS:
-        found = _on(log_density, lines, *points)
+        lines = _finer(log_density, lines, points[0], care)
+        found = _on(log_density, lines, points[1])
         wanting = _errors(found) > care.tolerance
         if not np.any(wanting):
             return found
@@ -110,8 +111,9 @@ def _flatter(log_density: LogDensity, low: Floats, high: Floats, care: Care) -> 
         raise failure
     if len(candidates) == 1:
         return candidates[0]
-    errors = [_errors(_on(log_density, lines, care.points, care.points // 2))[0] for lines in candidates]
-    return candidates[int(np.argmin(errors))]
+    finer = [_finer(log_density, lines, care.points, care) for lines in candidates]
+    errors = [_errors(_on(log_density, lines, care.points // 2))[0] for lines in finer]
+    return finer[int(np.argmin(errors))]
 
 
 def _locate(log_density: LogDensity, lines: Lines, care: Care) -> Located:
@@ -176,10 +178,15 @@ def _better_ends(grid: Floats, values: Floats, negligible: float) -> tuple[float
     return float(grid[first] - _MARGIN * step), float(grid[last] + _MARGIN * step), filled
 
 
-def _on(log_density: LogDensity, lines: Lines, along: int, across: int) -> Plane:
-    """The density on so many steps each way."""
-    if along + 1 != lines.outer.size:
-        lines = lines.between(cells(lines.outer[0], lines.outer[-1], along + 1))
+def _finer(log_density: LogDensity, lines: Lines, steps: int, care: Care) -> Lines:
+    """Lines that the mass fills at so many steps of the outer one."""
+    if steps + 1 == lines.outer.size:
+        return lines
+    return _settled(log_density, lines.between(cells(lines.outer[0], lines.outer[-1], steps + 1)), care)[0]
+
+
+def _on(log_density: LogDensity, lines: Lines, across: int) -> Plane:
+    """The density on so many steps of each line."""
     inner = lines.inner(across + 1)
     values = clean(log_density(lines.free(inner))).reshape(inner.shape)
     weight = np.exp(values - np.max(values)) * (inner[:, 1] - inner[:, 0])[:, None]
