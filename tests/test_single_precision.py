@@ -9,9 +9,7 @@ import confide as cf
 
 CHANNEL = cf.Channel(cf.Mean("abs(x)", bounds=(-10, 10)), cf.Laplace(cf.PureDP(5.0)), n=100)
 MODEL = cf.Model(cf.populations.normal_variance(), CHANNEL)
-SHARE = cf.Model(
-    cf.populations.bernoulli(), cf.Channel(cf.Mean("x", bounds=(0, 1)), cf.Laplace(cf.PureDP(1.0)), n=100)
-)
+SHARE = cf.Model(cf.populations.bernoulli(), cf.Channel(cf.Mean("x", bounds=(0, 1)), cf.Laplace(cf.PureDP(1.0)), n=100))
 
 
 @pytest.mark.parametrize(("model", "theta", "y"), [(MODEL, 1.5, 0.9), (SHARE, 0.4, 0.3)], ids=["mean", "share"])
@@ -20,7 +18,10 @@ def test_derivatives_in_single_precision(model, theta, y):
     """The derivative failed: it is transposed where numbers are single again."""
     step = 1e-5
     wanted = (model.log_likelihood(theta + step, y) - model.log_likelihood(theta - step, y)) / (2 * step)
-    for slope in (jax.grad(lambda t: model.log_likelihood(t, y)), jax.jit(jax.grad(lambda t: model.log_likelihood(t, y)))):
+    for slope in (
+        jax.grad(lambda t: model.log_likelihood(t, y)),
+        jax.jit(jax.grad(lambda t: model.log_likelihood(t, y))),
+    ):
         found = slope(theta)
         assert found.dtype == jnp.float32
         np.testing.assert_allclose(found, wanted, rtol=1e-5)

@@ -46,7 +46,7 @@ def histogram(n, cells=3):
 def test_a_histogram_with_laplace_noise_is_refused_in_words_before_work(n, cells):
     """Chains on the records end with an R-hat of 1.5 and more."""
     began = time.process_time()
-    with pytest.raises(cf.IncompatibleError, match="would not mix.*Gaussian noise"):
+    with pytest.raises(cf.IncompatibleError, match=r"would not mix.*Gaussian noise"):
         cf.infer(*histogram(n, cells))
     assert time.process_time() - began < 20
 

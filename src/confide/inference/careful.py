@@ -77,7 +77,8 @@ def log_likelihood(
     """log p(y | θ) (M, Y), and at which θ the route gave up and the normal approximation was used."""
     law = model.channel.law
     replaceable = isinstance(law, AdditiveLaw) and has_normal(route, model)
-    if model not in _SPIKY:
+    # several parameters reach where a spread vanishes sooner or later, and find out dearly
+    if model not in _SPIKY and (thetas.shape[1] == 1 or not replaceable):
         try:
             return np.asarray(evaluate(route, model, thetas, values)), np.zeros(len(thetas), dtype=bool)
         except AccuracyError:
