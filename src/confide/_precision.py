@@ -3,7 +3,8 @@
 JAX computes in single precision unless told otherwise, and the switch is global. Everything deterministic here needs
 double precision, so public functions enter `jax.enable_x64` for their own duration and hand back NumPy arrays: a
 float64 JAX array outside that context is a trap, because the next operation on it silently rounds to float32.
-Inside somebody's trace the values are tracers, which are passed through untouched.
+Inside somebody's trace the values are tracers, which are passed through untouched; but what a caller in single
+precision differentiates is transposed after the function has returned, so that its derivatives are taken before.
 """
 
 from __future__ import annotations
@@ -40,3 +41,42 @@ def float64(function: Callable[P, R]) -> Callable[P, R]:
         return result
 
     return wrapper
+
+
+def is_single(value: Any) -> bool:
+    """Whether a value is traced by a caller who computes in single precision."""
+    return isinstance(value, jax.core.Tracer) and value.dtype == jnp.float32
+
+
+def through_double(function: Callable[..., jax.Array], *arguments: Any) -> jax.Array:
+    """A function of arrays in double precision, for a caller who differentiates it in single precision.
+
+    Its derivatives with respect to what is traced are computed with it: all that is left to be transposed is a product.
+    """
+    chosen = [i for i, argument in enumerate(arguments) if isinstance(argument, jax.core.Tracer)]
+
+    def of(*traced: jax.Array) -> jax.Array:
+        given = list(arguments)
+        for i, argument in zip(chosen, traced, strict=True):
+            given[i] = jnp.asarray(argument, dtype=jnp.float64)
+        return function(*given)
+
+    @jax.custom_jvp
+    def rounded(*traced: jax.Array) -> jax.Array:
+        with jax.enable_x64(True):
+            return jnp.asarray(of(*traced), dtype=jnp.float32)
+
+    @rounded.defjvp
+    def _(primals: tuple[jax.Array, ...], tangents: tuple[jax.Array, ...]) -> tuple[jax.Array, jax.Array]:
+        with jax.enable_x64(True):
+            double = (jnp.asarray(part, dtype=jnp.float64) for part in primals)
+            slopes = jax.jacfwd(of, argnums=tuple(range(len(chosen))))(*double)
+            slopes = [slope.astype(jnp.float32) for slope in slopes]
+        value = rounded(*primals)
+        parts = [
+            jnp.sum(slope * tangent, axis=tuple(range(value.ndim, slope.ndim)))
+            for slope, tangent in zip(slopes, tangents, strict=True)
+        ]
+        return value, sum(parts[1:], parts[0])
+
+    return rounded(*(arguments[i] for i in chosen))

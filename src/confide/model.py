@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from confide._precision import float64
+from confide._precision import float64, is_single, through_double
 from confide._random import as_key
 from confide.channel import Channel
 from confide.errors import ApproximationWarning, IncompatibleError, InvalidArgument
@@ -81,7 +81,8 @@ class Model:
 
         `auto` takes an exact route where there is one, and warns (`ApproximationWarning`) where there is none and the
         normal approximation serves; "normal" is that approximation, the paper's. Differentiable in θ and usable inside
-        other JAX transformations, where θ cannot be checked. The derivative is NaN where s jumps at a point at which
+        other JAX transformations, where θ cannot be checked; a caller in single precision gets single precision, of
+        what is computed in double. The derivative is NaN where s jumps at a point at which
         the density of a record jumps too, so that derivatives from the left and from the right differ.
 
         >>> import confide as cf
@@ -93,6 +94,8 @@ class Model:
         from confide.likelihood import choose_route
         from confide.likelihood.two_sided import watched
 
+        if is_single(theta) or is_single(value):
+            return through_double(partial(self.log_likelihood, route=route), theta, value)
         chosen = choose_route(self, route)
         if route == "auto" and chosen.approximate:
             warnings.warn(

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide._compile import IN_A_HURRY
+from confide._progress import progress
 from confide.errors import AccuracyError
 from confide.inference import simulated
 from confide.likelihood import ROUTES
@@ -28,7 +29,7 @@ from confide.likelihood.law import moments
 from confide.likelihood.moving import moving_law
 from confide.likelihood.normal import log_density
 from confide.likelihood.pool import PoolRoute, over_batches
-from confide.likelihood.route import Route
+from confide.likelihood.route import Route, Underflow, require_finite
 from confide.mechanism.additive import AdditiveLaw
 from confide.model import Model
 from confide.population import Population
@@ -46,6 +47,8 @@ _FEWEST = 8
 WEIGHTY = 1e-6
 #: what is said then
 STANDS_IN = "the normal approximation was used"
+#: θ whose likelihood is computed together, and the largest ratio of their spreads
+_TOGETHER, _WIDER = 256, 8.0
 #: models for which a route has given up once: most never do, and need no look at their spread
 _SPIKY: set[Model] = set()
 
@@ -78,7 +81,8 @@ def log_likelihood(
     """log p(y | θ) (M, Y), and at which θ the route gave up and the normal approximation was used."""
     law = model.channel.law
     replaceable = isinstance(law, AdditiveLaw) and has_normal(route, model)
-    if model not in _SPIKY:
+    # several parameters reach where a spread vanishes sooner or later, and find out dearly
+    if model not in _SPIKY and (thetas.shape[1] == 1 or not replaceable):
         try:
             return np.asarray(evaluate(route, model, thetas, values)), np.zeros(len(thetas), dtype=bool)
         except AccuracyError:
@@ -129,11 +133,61 @@ def roughly(route: Route, model: Model, thetas: Floats, values: Floats) -> Float
 
     Far from there the published value is in the far tails, where an exact inversion is dear and says the same.
     """
-    return by_normal(model, thetas, values) if has_normal(route, model) else _plainly(route, model, thetas, values)
+    return _plainly(ROUTES["normal"] if has_normal(route, model) else route, model, thetas, values)
 
 
 def _plainly(route: Route, model: Model, thetas: Floats, values: Floats) -> Floats:
-    return np.asarray(route.log_likelihood(model, thetas, values))
+    if route.name != "normal":
+        return np.asarray(route.log_likelihood(model, thetas, values))
+    if model.population.closed.quantile is None:  # which nodes that move must solve for, at every θ
+        try:
+            return np.asarray(route.log_likelihood(model, thetas, values))
+        except AccuracyError:
+            pass
+    return require_finite(model, thetas, values, by_normal(model, thetas, values))
+
+
+def same_records(joint: Joint, thetas: Floats, values: Sequence[Any]) -> Floats:
+    """log p(y₁, y₂, … | θ) of releases that share records, on nodes that serve any spread where fixed ones do not."""
+    try:
+        return np.asarray(joint.log_likelihood(thetas, values))
+    except AccuracyError:
+        return np.asarray(_by_moving_nodes(joint, filled(thetas), joint.check(values)))[: len(thetas)]
+
+
+@partial(jax.jit, static_argnums=0, compiler_options=IN_A_HURRY)
+def _by_moving_nodes(joint: Joint, thetas: jax.Array, values: tuple[jax.Array, ...]) -> jax.Array:
+    return jax.lax.map(lambda theta: joint.log_prob(theta, values), thetas)
+
+
+def in_order(thetas: Floats) -> list[NDArray[np.intp]]:
+    """A few hundred θ at a time."""
+    return np.array_split(np.arange(len(thetas)), -(-len(thetas) // _TOGETHER))
+
+
+def by_spread(model: Model, thetas: Floats) -> list[NDArray[np.intp]]:
+    """A few hundred θ at a time of several parameters, those of similar spread: the nodes of one serve the others."""
+    if thetas.shape[1] == 1:
+        return in_order(thetas)
+    variance = _variances(model.population, model.channel.statistic, filled(thetas))
+    octave = np.log(np.maximum(np.asarray(variance)[: len(thetas)], 1e-300)) // (2.0 * np.log(_WIDER))
+    order = np.argsort(octave, kind="stable")
+    runs = np.split(order, np.flatnonzero(np.diff(octave[order])) + 1)
+    return [part for run in runs for part in np.array_split(run, -(-len(run) // _TOGETHER))]
+
+
+def in_parts(log_likelihood: Callable[[Floats], Floats], thetas: Floats, parts: list[NDArray[np.intp]]) -> Floats:
+    """log p (M,) of some θ at a time, −∞ where a part of them underflows but not all."""
+    found = np.full(len(thetas), -np.inf)
+    failure: Underflow | None = None
+    for some in progress(parts, "likelihood"):
+        try:
+            found[some] = log_likelihood(thetas[some])
+        except Underflow as error:
+            failure = error
+    if failure is not None and np.all(found == -np.inf):
+        raise failure
+    return found
 
 
 class Rough:
@@ -144,12 +198,23 @@ class Rough:
 
     def log_likelihood(self, thetas: Floats, values: Sequence[Any]) -> Floats:
         """At all θ (M, d)."""
-        parts = zip(self.joint.models, self.joint.routes, values, strict=True)
-        return np.sum([roughly(r, m, thetas, np.asarray(value)[None])[:, 0] for m, r, value in parts], axis=0)
+        total = np.zeros(len(thetas))
+        for model, route, value in zip(self.joint.models, self.joint.routes, values, strict=True):
+            one = partial(_first, route, model, np.asarray(value)[None])
+            total += in_parts(one, thetas, in_order(thetas))
+        return total
+
+
+def _first(route: Route, model: Model, value: Floats, thetas: Floats) -> Floats:
+    return roughly(route, model, thetas, value)[:, 0]
 
 
 class Careful:
-    """log p(y₁, y₂, … | θ) of a joint route, and of the normal approximation where that gives up."""
+    """log p(y₁, y₂, … | θ) of a joint route, and of the normal approximation where that gives up.
+
+    θ are taken a few hundred at a time, in their order, however many there are: memory is bounded, and a few hundred
+    neighbours need fewer nodes of the record's law than all θ of a plane would.
+    """
 
     def __init__(self, joint: Joint) -> None:
         self.joint, self.name = joint, joint.name
@@ -159,15 +224,24 @@ class Careful:
     def log_likelihood(self, thetas: Floats, values: Sequence[Any]) -> Floats:
         """At all θ (M, d)."""
         if not isinstance(self.joint, Disjoint):
-            return np.asarray(self.joint.log_likelihood(thetas, values))
+            same = self.joint
+            return in_parts(lambda some: same_records(same, some, values), thetas, in_order(thetas))
         total, self._left_out = np.zeros(len(thetas)), None
         for model, route, value in zip(self.joint.models, self.joint.routes, values, strict=True):
-            evaluate = self._by_batch if isinstance(route, PoolRoute) else _plainly
-            found, gave_up = log_likelihood(route, model, thetas, np.asarray(value)[None], evaluate)
-            total += found[:, 0]
-            if np.any(gave_up):
-                self._approximate.append(thetas[gave_up])
+            one = np.asarray(value)[None]
+            if isinstance(route, PoolRoute):
+                total += log_likelihood(route, model, thetas, one, self._by_batch)[0][:, 0]
+            else:
+                parts = by_spread(model, thetas) if has_normal(route, model) else in_order(thetas)
+                total += in_parts(partial(self._of_one, route, model, one), thetas, parts)
         return total
+
+    def _of_one(self, route: Route, model: Model, value: Floats, thetas: Floats) -> Floats:
+        """log p(y | θ) of one release."""
+        found, gave_up = log_likelihood(route, model, thetas, value, _plainly)
+        if np.any(gave_up):
+            self._approximate.append(thetas[gave_up])
+        return found[:, 0]
 
     def _by_batch(self, route: Route, model: Model, thetas: Floats, values: Floats) -> Floats:
         """Of a pool also what leaving out each of its batches changes."""

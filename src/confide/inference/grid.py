@@ -9,10 +9,12 @@ import jax
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.errors import IncompatibleError
+from confide.errors import AccuracyError, IncompatibleError, InvalidArgument
 from confide.inference import line, plane
 from confide.inference.careful import Careful, Rough
+from confide.inference.corrected import corrected
 from confide.inference.diagnostics import independent
+from confide.inference.plane_levels import Levels
 from confide.inference.problem import Problem
 from confide.likelihood.blocks import filled
 from confide.likelihood.joint import Joint
@@ -23,6 +25,7 @@ Floats = NDArray[np.float64]
 
 #: where the likelihood is an average over simulated windows, whose own error is larger
 COSTLY = line.Care(points=48, tolerance=3e-3, negligible=14.0)
+COSTLY_PLANE = COSTLY._replace(points=24)
 #: how close to the end of a prior on an interval mass counts as piled up there, and how much of it
 _EDGE = 0.005
 _PILED = 0.05
@@ -102,7 +105,23 @@ def posterior(problem: Problem, joint: Joint, key: jax.Array, chains: int, draws
         low, high = narrowed(careful, problem.values, problem.prior, low, high, care)
         found = line.integrate(lambda free: evaluate(free[:, None]), float(low[0]), float(high[0]), care)
         return _on_line(problem, careful, found, key, (chains, draws))
-    return _on_plane(problem, careful, plane.integrate(evaluate, low, high), key, (chains, draws))
+    care = COSTLY_PLANE if joint.simulated else plane.CARE
+    return _on_plane(problem, careful, _plane(problem, careful, low, high, care), key, (chains, draws))
+
+
+def _plane(problem: Problem, careful: Careful, low: Floats, high: Floats, care: line.Care) -> plane.Plane:
+    """The posterior on a plane, by an approximation and what the exact one differs by, where there is one."""
+    evaluate = partial(log_density, careful, problem.values, problem.prior)
+    rough = careful.rough()
+    if rough is not None:
+        roughly = partial(log_density, rough, problem.values, problem.prior)
+        try:
+            found = corrected(plane.integrate(roughly, low, high, care), roughly, evaluate, care.tolerance)
+        except (AccuracyError, InvalidArgument):
+            found = None
+        if found is not None:
+            return found
+    return plane.integrate(evaluate, low, high, care)
 
 
 def _on_line(problem: Problem, joint: Careful, found: line.Line, key: jax.Array, shape: tuple[int, int]) -> Posterior:
@@ -163,10 +182,8 @@ def _on_plane(
     problem: Problem, joint: Careful, found: plane.Plane, key: jax.Array, shape: tuple[int, int]
 ) -> Posterior:
     prior = problem.prior
-    theta = constrained(prior, plane.draw(found, uniforms(key, (*shape, 3))))
-    t = np.stack(np.meshgrid(found.first, found.second, indexing="ij"), axis=-1).reshape(-1, 2)
-    nodes = constrained(prior, found.free(t))
-    share = found.density.ravel() / found.density.sum()
+    theta = constrained(prior, Levels.of(found).free(*uniforms(key, (2, *shape))))
+    nodes, share = constrained(prior, found.free), found.share.ravel()
     mean = share @ nodes
     sd = np.sqrt(share @ (nodes - mean) ** 2)
     names = prior.by_name(theta)

@@ -1,7 +1,9 @@
-"""The posterior of two parameters, integrated on a plane.
+"""The posterior of two parameters, integrated as a line of lines.
 
-Free coordinates are turned and scaled by the posterior's own covariance, found from coarser planes, so that a ridge
-becomes round; then the trapezoidal rule on equal steps serves as it does on a line.
+For each point of an outer line, along one free coordinate, the other has a line of its own, which begins and ends where
+the posterior does there. A ridge is followed by them however thin and bent it is, as each is found by itself; the sums
+over them are a smooth function along the outer line, so that the trapezoidal rule serves there as well. A ridge that
+is upright beside one coordinate lies flat beside the other: that one is tried if the first is not resolved.
 """
 
 from __future__ import annotations
@@ -11,179 +13,200 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.interpolate import RectBivariateSpline
+from scipy.special import logsumexp
 
 from confide.errors import AccuracyError
-from confide.inference.line import NEGLIGIBLE, clean, invert, no_mass
+from confide.inference.line import Care, cells, clean, missing, no_mass
 
 Floats = NDArray[np.float64]
 LogDensity = Callable[[Floats], Floats]
 
-_POINTS = 64
+#: points to begin with, each way; how well moments are to stand still, in standard deviations; and what is left out:
+#: e^{−18} of the largest density, 1e-8, for an end of a prior that is an exponential tail is long
+CARE = Care(points=64, tolerance=1e-3, negligible=18.0)
 _MOST_POINTS = 512
 _ROUNDS = 40
-_TOLERANCE = 1e-4
-#: how much of the box the mass must fill, each way
-_FILL = 0.3
+#: by how many cells a line exceeds where mass was seen, and the share of it that the mass must fill
+_MARGIN, _FILLED = 2, 1 / 3
+#: the error of half the outer points at which the other coordinate is tried
+_POOR = 0.02
 
 
-class Plane(NamedTuple):
-    """Coordinates t on two axes of equal steps, free = origin + turn·t, and the density over t."""
+class Lines(NamedTuple):
+    """A line of one free coordinate at each point of an outer line, which is along the other."""
 
-    origin: Floats
-    turn: Floats
-    first: Floats
-    second: Floats
-    density: Floats
-
-    def free(self, t: Floats) -> Floats:
-        """Free coordinates of points t (…, 2)."""
-        return np.asarray(self.origin + t @ self.turn.T)
-
-
-class Box(NamedTuple):
-    """A frame and a rectangle in it."""
-
-    origin: Floats
-    turn: Floats
+    along: int
+    outer: Floats
     low: Floats
     high: Floats
 
+    def inner(self, points: int) -> Floats:
+        """Equal steps on each line (outer, points)."""
+        return np.linspace(self.low, self.high, points, axis=1)
 
-def _grid(box: Box, points: int) -> tuple[Floats, Floats, Floats]:
-    first, second = (np.linspace(box.low[j], box.high[j], points) for j in (0, 1))
-    t = np.stack(np.meshgrid(first, second, indexing="ij"), axis=-1)
-    return first, second, np.asarray(box.origin + t.reshape(-1, 2) @ box.turn.T)
+    def free(self, inner: Floats) -> Floats:
+        """Free coordinates (outer · points, 2)."""
+        parts = [inner, np.broadcast_to(self.outer[:, None], inner.shape)]
+        return np.stack(parts if self.along else parts[::-1], axis=-1).reshape(-1, 2)
+
+    def between(self, outer: Floats) -> Lines:
+        """Lines at other points: each holds those of the two old points around it."""
+        after = np.searchsorted(self.outer, outer).clip(1, self.outer.size - 1)
+        low, high = np.minimum(self.low[after - 1], self.low[after]), np.maximum(self.high[after - 1], self.high[after])
+        return Lines(self.along, outer, low, high)
 
 
-def _locate(log_density: LogDensity, low: Floats, high: Floats) -> Box:
-    """A box that the mass fills, in a frame that makes it round."""
-    box = Box(np.zeros(2), np.eye(2), low, high)
+class Plane(NamedTuple):
+    """Lines, and on equal steps of each the share of the posterior (outer, points), which adds up to one."""
+
+    lines: Lines
+    inner: Floats
+    share: Floats
+
+    @property
+    def free(self) -> Floats:
+        """Free coordinates of all points (outer · points, 2)."""
+        return self.lines.free(self.inner)
+
+
+class Located(NamedTuple):
+    """Lines that the mass fills, and how much half of the outer points would miss, in standard deviations."""
+
+    lines: Lines
+    error: float
+
+
+def integrate(log_density: LogDensity, low: Floats, high: Floats, care: Care = CARE) -> Plane:
+    """A density on as many points as its moments need, checked against half of them each way."""
+    lines, points = _flatter(log_density, low, high, care), [care.points, care.points]
+    while max(points) <= _MOST_POINTS:
+        lines = _finer(log_density, lines, points[0], care)
+        found = _on(log_density, lines, points[1])
+        wanting = _errors(found) > care.tolerance
+        if not np.any(wanting):
+            return found
+        points = [2 * count if more else count for count, more in zip(points, wanting, strict=True)]
+    raise AccuracyError(
+        f"{_MOST_POINTS} points each way do not resolve the posterior to {care.tolerance:g}; use method='nuts'"
+    )
+
+
+def _flatter(log_density: LogDensity, low: Floats, high: Floats, care: Care) -> Lines:
+    """Lines across the coordinate beside which the posterior lies flatter: where few outer points say the most."""
+    candidates: list[Lines] = []
+    failure: Exception | None = None
+    for along in (1, 0):
+        outer = cells(low[along], high[along], care.points // 2 + 1)
+        ends = (np.full_like(outer, end[1 - along]) for end in (low, high))
+        try:
+            found = _locate(log_density, Lines(along, outer, *ends), care)
+        except AccuracyError as error:
+            failure = error
+            continue
+        if found.error < _POOR:
+            return found.lines
+        candidates.append(found.lines)
+    if not candidates:
+        assert failure is not None
+        raise failure
+    if len(candidates) == 1:
+        return candidates[0]
+    finer = [_finer(log_density, lines, care.points, care) for lines in candidates]
+    errors = [_errors(_on(log_density, lines, care.points // 2))[0] for lines in finer]
+    return finer[int(np.argmin(errors))]
+
+
+def _locate(log_density: LogDensity, lines: Lines, care: Care) -> Located:
+    """Widen and narrow the outer line until the mass fills it, with each inner line settled on the way."""
     for _ in range(_ROUNDS):
-        first, second, free = _grid(box, _POINTS)
-        values = clean(log_density(free)).reshape(_POINTS, _POINTS)
-        top = np.max(values)
+        lines, inner, values = _settled(log_density, lines, care)
+        mass = logsumexp(values, axis=1) + np.log(inner[:, 1] - inner[:, 0])
+        top = float(np.max(mass))
         if top == -np.inf:
             raise no_mass()
-        seen = values > top - NEGLIGIBLE
-        spans = [np.flatnonzero(seen.any(axis=1 - j)) for j in (0, 1)]
-        at_edge = [(span[0] == 0, span[-1] == _POINTS - 1) for span in spans]
-        if any(any(pair) for pair in at_edge):
-            width = box.high - box.low
-            grow = np.asarray(at_edge, dtype=float) * width[:, None]
-            box = box._replace(low=box.low - grow[:, 0], high=box.high + grow[:, 1])
-            continue
-        fill = min((span[-1] - span[0]) / _POINTS for span in spans)
-        step = (box.high - box.low) / (_POINTS - 1)
-        edges = np.stack([axis[[span[0], span[-1]]] for axis, span in zip((first, second), spans, strict=True)])
-        tight = box._replace(low=edges[:, 0] - 2 * step, high=edges[:, 1] + 2 * step)
-        frame = _turned(box, first, second, values)
-        if fill > _FILL and frame is not None and _round(frame):
-            return tight
-        box = tight if frame is None or fill <= _FILL / 3 else _framed(frame, tight)
+        seen = np.flatnonzero(mass > top - care.negligible)
+        first, last = int(seen[0]), int(seen[-1])
+        start, stop, count = lines.outer[0], lines.outer[-1], lines.outer.size
+        if first == 0 or last == count - 1:
+            more = missing(mass - top, care.negligible)
+            start, stop = start - (stop - start) * more[0], stop + (stop - start) * more[1]
+        else:
+            step = (stop - start) / (count - 1)
+            start, stop = lines.outer[first] - _MARGIN * step, lines.outer[last] + _MARGIN * step
+            if last - first > _FILLED * count:
+                weight = np.exp(values - np.max(values)) * (inner[:, 1] - inner[:, 0])[:, None]
+                error = float(_errors(Plane(lines, inner, weight / weight.sum()))[0])
+                return Located(lines.between(cells(start, stop, count)), error)
+        lines = lines.between(cells(start, stop, count))
     raise AccuracyError(
-        "the posterior of two parameters could not be located: its mass does not fall off, or is a thin curve; "
-        "use method='nuts'"
+        "the posterior of two parameters could not be located: its mass does not fall off, or is too narrow; "
+        "check that the prior is proper, or use method='nuts'"
     )
 
 
-def _turned(box: Box, first: Floats, second: Floats, values: Floats) -> tuple[Floats, Floats] | None:
-    """The mean and the root of the covariance in the box's own frame; None if the mass is on one line of points."""
-    weight = np.exp(values - values.max())
-    weight /= weight.sum()
-    mean = np.asarray([weight.sum(axis=1) @ first, weight.sum(axis=0) @ second])
-    a, b = first - mean[0], second - mean[1]
-    cross = a @ weight @ b
-    covariance = np.asarray([[weight.sum(axis=1) @ a**2, cross], [cross, weight.sum(axis=0) @ b**2]])
-    steps = np.asarray([first[1] - first[0], second[1] - second[0]])
-    if np.any(np.diag(covariance) < (0.7 * steps) ** 2) or np.linalg.det(covariance) <= 0:
-        return None
-    return mean, np.linalg.cholesky(covariance)
+def _settled(log_density: LogDensity, lines: Lines, care: Care) -> tuple[Lines, Floats, Floats]:
+    """Each inner line widened and narrowed until the mass fills it; points on the lines, and log densities there."""
+    low, high = lines.low.copy(), lines.high.copy()
+    inner, values = np.empty((2, low.size, care.points // 2 + 1))
+    pending = np.arange(low.size)
+    for _ in range(_ROUNDS):
+        some = Lines(lines.along, lines.outer[pending], low[pending], high[pending])
+        inner[pending] = some.inner(inner.shape[1])
+        values[pending] = clean(log_density(some.free(inner[pending]))).reshape(pending.size, -1)
+        ends = [_better_ends(inner[row], values[row], care.negligible) for row in pending]
+        for row, (start, stop, _) in zip(pending, ends, strict=True):
+            low[row], high[row] = start, stop
+        pending = pending[[not done for *_, done in ends]]
+        if pending.size == 0:
+            break
+    return lines._replace(low=low, high=high), inner, values
 
 
-def _round(frame: tuple[Floats, Floats]) -> bool:
-    root = frame[1]
-    correlation = root[1, 0] / np.hypot(root[1, 0], root[1, 1])
-    return bool(abs(correlation) < 0.9)
+def _better_ends(grid: Floats, values: Floats, negligible: float) -> tuple[float, float, bool]:
+    """Where a line should begin and end, and whether the mass fills what there is of it."""
+    top = float(np.max(values))
+    low, high = float(grid[0]), float(grid[-1])
+    if top == -np.inf:
+        return low, high, True
+    seen = np.flatnonzero(values > top - negligible)
+    first, last = int(seen[0]), int(seen[-1])
+    if first == 0 or last == grid.size - 1:
+        more = missing(values - top, negligible)
+        return low - (high - low) * more[0], high + (high - low) * more[1], False
+    step = (high - low) / (grid.size - 1)
+    filled = last - first > _FILLED * grid.size
+    return float(grid[first] - _MARGIN * step), float(grid[last] + _MARGIN * step), filled
 
 
-def _framed(frame: tuple[Floats, Floats], box: Box) -> Box:
-    """The box that holds an old one, in a frame of unit covariance."""
-    mean, root = frame
-    corners = np.asarray([[x, y] for x in (box.low[0], box.high[0]) for y in (box.low[1], box.high[1])])
-    inside = np.linalg.solve(root, (corners - mean).T).T
-    reach = np.minimum(np.max(np.abs(inside), axis=0), 40.0)
-    return Box(box.origin + box.turn @ mean, box.turn @ root, -reach, reach)
+def _finer(log_density: LogDensity, lines: Lines, steps: int, care: Care) -> Lines:
+    """Lines that the mass fills at so many steps of the outer one."""
+    if steps + 1 == lines.outer.size:
+        return lines
+    return _settled(log_density, lines.between(cells(lines.outer[0], lines.outer[-1], steps + 1)), care)[0]
 
 
-def integrate(log_density: LogDensity, low: Floats, high: Floats) -> Plane:
-    """A density on as many points as its moments need, checked against half of them."""
-    box = _locate(log_density, low, high)
-    points = 2 * _POINTS
-    while points <= _MOST_POINTS:
-        first, second, free = _grid(box, points + 1)
-        values = clean(log_density(free)).reshape(points + 1, points + 1)
-        weight = np.exp(values - values.max())
-        fine, coarse = _moments(first, second, weight), _moments(first[::2], second[::2], weight[::2, ::2])
-        if np.all(np.abs(fine - coarse) < _TOLERANCE * np.concatenate([fine[2:], fine[2:]])):
-            cell = (first[1] - first[0]) * (second[1] - second[0])
-            return Plane(box.origin, box.turn, first, second, weight / (weight.sum() * cell))
-        points *= 2
-    raise AccuracyError(
-        f"{_MOST_POINTS} points each way do not resolve the posterior to {_TOLERANCE:g}; use method='nuts'"
-    )
+def _on(log_density: LogDensity, lines: Lines, across: int) -> Plane:
+    """The density on so many steps of each line."""
+    inner = lines.inner(across + 1)
+    values = clean(log_density(lines.free(inner))).reshape(inner.shape)
+    weight = np.exp(values - np.max(values)) * (inner[:, 1] - inner[:, 0])[:, None]
+    return Plane(lines, inner, weight / weight.sum())
 
 
-def _moments(first: Floats, second: Floats, weight: Floats) -> Floats:
-    share = weight / weight.sum()
-    means = [share.sum(axis=1) @ first, share.sum(axis=0) @ second]
-    spreads = [
-        np.sqrt(share.sum(axis=1 - j) @ (axis - mean) ** 2)
-        for j, (axis, mean) in enumerate(zip((first, second), means, strict=True))
-    ]
-    return np.asarray([*means, *spreads])
+def _errors(found: Plane) -> Floats:
+    """By how much half of the points move means and spreads, in spreads: of the outer points, and of the inner."""
+    fine, half = moments(found), slice(None, None, 2)
+    lines, inner, share = found
+    few = moments(Plane(lines._replace(outer=lines.outer[half]), inner[half], share[half]))
+    short = moments(Plane(lines, inner[:, half], share[:, half]))
+    spread = np.concatenate([fine[2:], fine[2:]])
+    return np.asarray([np.max(np.abs(each - fine) / spread) for each in (few, short)])
 
 
-def draw(plane: Plane, uniforms: Floats) -> Floats:
-    """Free coordinates (…, 2) from three uniform numbers each (…, 3).
-
-    The density is refined through a spline of its logarithm and then taken bilinear: the first coordinate comes from
-    its marginal, the second from one of the two neighbouring rows, in proportion.
-    """
-    first, second, density = _refined(plane)
-    marginal = density.sum(axis=1)
-    one = _along(uniforms[..., 0], first, marginal)
-    index = np.clip(np.searchsorted(first, one, side="right") - 1, 0, first.size - 2)
-    share = (one - first[index]) / (first[1] - first[0])
-    left, right = (1 - share) * marginal[index], share * marginal[index + 1]
-    total = left + right
-    row = index + (uniforms[..., 1] * total > left)
-    two = _rows(uniforms[..., 2], row, second, density)
-    return plane.free(np.stack([one, two], axis=-1))
-
-
-def _refined(plane: Plane, factor: int = 4) -> tuple[Floats, Floats, Floats]:
-    log_density = np.log(np.maximum(plane.density, np.exp(-2.5 * NEGLIGIBLE) * plane.density.max()))
-    axes = [np.linspace(axis[0], axis[-1], factor * (axis.size - 1) + 1) for axis in (plane.first, plane.second)]
-    fine = RectBivariateSpline(plane.first, plane.second, log_density)(*axes)
-    return axes[0], axes[1], np.exp(fine - fine.max())
-
-
-def _along(level: Floats, axis: Floats, density: Floats) -> Floats:
-    step = axis[1] - axis[0]
-    cumulative = np.concatenate([[0.0], np.cumsum(0.5 * (density[1:] + density[:-1]) * step)])
-    return invert(level, axis, density / cumulative[-1], cumulative / cumulative[-1])
-
-
-def _rows(level: Floats, row: NDArray[np.int64], axis: Floats, density: Floats) -> Floats:
-    """A quantile along each row's own distribution, linear between points: rows are laid end to end and searched."""
-    part = 0.5 * (density[:, 1:] + density[:, :-1])
-    cumulative = np.concatenate([np.zeros((density.shape[0], 1)), np.cumsum(part, axis=1)], axis=1)
-    total = cumulative[:, -1:]
-    cumulative = np.divide(cumulative, total, out=np.zeros_like(cumulative), where=total > 0)
-    offset = 2.0 * np.arange(density.shape[0])[:, None]
-    place = np.searchsorted((cumulative + offset).ravel(), level + 2.0 * row, side="right") - 1
-    column = np.clip(place - row * axis.size, 0, axis.size - 2)
-    below, above = cumulative[row, column], cumulative[row, column + 1]
-    share = np.clip((level - below) / np.where(above > below, above - below, 1.0), 0.0, 1.0)
-    return np.asarray(axis[column] + share * (axis[1] - axis[0]))
+def moments(found: Plane) -> Floats:
+    """The means of the outer and the inner coordinate, and their standard deviations."""
+    share = found.share / found.share.sum()
+    outer, inner = found.lines.outer, found.inner
+    means = share.sum(axis=1) @ outer, float(np.sum(share * inner))
+    spreads = share.sum(axis=1) @ (outer - means[0]) ** 2, float(np.sum(share * (inner - means[1]) ** 2))
+    return np.asarray([*means, *np.sqrt(spreads)])

@@ -12,8 +12,9 @@ from typing import Any
 from confide._call import remembered
 from confide._precision import float64
 from confide._random import as_key, unrolled
-from confide.errors import IncompatibleError, InvalidArgument
+from confide.errors import AccuracyError, IncompatibleError, InvalidArgument
 from confide.inference import grid, latent, nuts
+from confide.inference.choose import quickest
 from confide.inference.kernel import Kernel
 from confide.inference.problem import Problem, read
 from confide.likelihood.joint import Disjoint, Joint, joint_route
@@ -56,7 +57,8 @@ def infer(
     replaced missing values by a number is read as if these were records, with an `ImputationWarning`: see
     `Release.present`. The methods are
 
-    - `auto`: `grid` where p(y | θ) can be computed (one or two parameters; `nuts` beyond), else `mhaar`;
+    - `auto`: the quickest that serves: `grid` where p(y | θ) can be computed (one or two parameters; `nuts` beyond),
+      `mhaar` where it cannot or where simulating it takes long; refused at once where none would;
     - `grid`: quadrature, independent draws;  `nuts`: NumPyro's sampler on p(y | θ);
     - `mh`: Algorithm 4 of the paper, Metropolis–Hastings on p(y | θ) by `route`;
     - `pmmh`: Algorithm 5;  `mhaar`: Algorithms 6 (`latent="u"`), 7 (`latent="z"`, `subset=m`) and 8 (for `Each`);
@@ -87,13 +89,33 @@ def infer(
     if method in ("auto", "grid", "nuts", "mh"):
         joint = _joint(problem, route, method)
     if method == "auto":
-        method = "mhaar" if joint is None else "grid" if problem.prior.free_dimension <= 2 else "nuts"
+        method = quickest(problem, joint)
+        joint = None if method == "mhaar" else joint
+        if method == "grid":
+            _no_options(method, options)
+            return _by_grid_or_nuts(problem, joint, random, chains, warmup, draws)
     if joint is not None and method in ("grid", "nuts"):
         _no_options(method, options)
         if method == "grid":
             return grid.posterior(problem, joint, random, chains, draws)
         return nuts.posterior(problem, joint, random, chains, warmup, draws)
     return run(joint=joint, method=method)
+
+
+def _by_grid_or_nuts(
+    problem: Problem, joint: Joint | None, key: Any, chains: int, warmup: int, draws: int
+) -> Posterior:
+    """By quadrature; where that does not resolve a posterior of two parameters, by NUTS, which is said."""
+    assert joint is not None
+    try:
+        return grid.posterior(problem, joint, key, chains, draws)
+    except AccuracyError as failure:
+        if problem.prior.free_dimension == 1 or joint.simulated:
+            raise
+        reason = f"quadrature did not serve ({failure}); this is NUTS"
+    found = nuts.posterior(problem, joint, key, chains, warmup, draws)
+    warnings = (reason, *found.diagnostics.warnings)
+    return replace(found, diagnostics=replace(found.diagnostics, warnings=warnings))
 
 
 def _joint(problem: Problem, route: str, method: str) -> Joint | None:

@@ -132,9 +132,11 @@ def normal_laplace(residual: jax.Array, spread: jax.Array, scale: jax.Array | fl
     Where an argument of R is positive, φ(z) R(r ∓ z) is taken in logs, and e^{r²/2} is never formed; where it is
     negative (|z| > r) the product is e^{r²/2 ∓ rz} Φ(±z − r), where the squares of a large z have cancelled on paper.
     """
-    z, r = residual / spread, spread / scale
+    spreads = spread > 0  # where every record is clipped, the noise is all there is
+    safe = jnp.where(spreads, spread, scale)
+    z, r = residual / safe, safe / scale
     left, right = _one_side(jnp.stack([z, -z]), r)
-    return jnp.logaddexp(left, right) - jnp.log(2.0 * scale)
+    return jnp.where(spreads, jnp.logaddexp(left, right), -jnp.abs(residual) / scale) - jnp.log(2.0 * scale)
 
 
 def _one_side(z: jax.Array, r: jax.Array) -> jax.Array:

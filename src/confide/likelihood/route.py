@@ -26,6 +26,10 @@ Floats = NDArray[np.float64]
 _FURTHEST = 1e100
 
 
+class Underflow(AccuracyError):
+    """p(y | θ) is below the smallest number at every θ that was asked for; at others it may not be."""
+
+
 class Route(ABC):
     """One way to the likelihood of a published value. Everything runs in double precision.
 
@@ -100,7 +104,7 @@ def require_finite(model: Model, thetas: Any, values: Any, found: Any) -> Floats
             f"n = {model.channel.n} (not a number, which is a fault of ours: please report it); use route 'normal' for "
             "an approximation, or latent methods (infer with method='mhaar')"
         )
-    raise AccuracyError(
+    raise Underflow(
         f"the likelihood of y = {shown} underflows at every theta asked for ({asked}): it lies too far from what "
         f"{model.channel.statistic} can be there; check the value and its units, or ask for other theta"
     )

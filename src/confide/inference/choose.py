@@ -1,0 +1,81 @@
+"""Which method `auto` takes: the quickest that reaches the accuracy, by costs that are known beforehand."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+
+import jax
+import numpy as np
+
+from confide._compile import IN_A_HURRY
+from confide.channel import Channel
+from confide.errors import IncompatibleError
+from confide.inference.problem import Problem
+from confide.likelihood.joint import Disjoint, Joint
+from confide.likelihood.law import moments
+from confide.likelihood.moving import moving_law
+from confide.likelihood.pool import PoolRoute
+from confide.mechanism.additive import AdditiveLaw
+from confide.mechanism.noise import LaplaceNoise
+from confide.population import Population
+from confide.statistic import Mean, Statistic
+
+#: θ at which a posterior of one parameter, and of two, is computed from simulated windows
+_ON_LINE, _ON_PLANE = 200, 4000
+#: seconds to simulate one rank of one window, on one core, and how many of them quadrature may take
+_PER_RANK, _PATIENCE = 1.7e-7, 20.0
+#: the spread of a vector of means, in scales of its noise, beyond which chains on the records do not mix
+_FURTHEST = 4.0
+#: θ of the prior at which that is looked at
+_LOOKS = 32
+
+
+def quickest(problem: Problem, joint: Joint | None) -> str:
+    """`grid`, `nuts` or `mhaar`; an error in words where none would reach the accuracy."""
+    if joint is None:
+        _require_mixing(problem)
+        return "mhaar"
+    if problem.prior.free_dimension > 2:
+        return "nuts"
+    return "mhaar" if _seconds(problem, joint) > _PATIENCE else "grid"
+
+
+def _seconds(problem: Problem, joint: Joint) -> float:
+    """How long quadrature takes with simulated windows: the ranks of all windows at all θ. Other routes are quick."""
+    if not isinstance(joint, Disjoint):
+        return 0.0
+    thetas = _ON_LINE if problem.prior.free_dimension == 1 else _ON_PLANE
+    pairs = zip(joint.routes, joint.models, strict=True)
+    ranks = sum(r.size * (2 * m.channel.law.window + 1) for r, m in pairs if isinstance(r, PoolRoute))
+    return thetas * ranks * _PER_RANK
+
+
+def _require_mixing(problem: Problem) -> None:
+    """Refuse vectors of means with Laplace noise that says more than chains on the records can follow."""
+    for channel in problem.channels:
+        law = channel.law
+        if not (isinstance(channel.statistic, Mean) and channel.statistic.dimension > 1):
+            continue
+        if not (isinstance(law, AdditiveLaw) and isinstance(law.noise, LaplaceNoise)):
+            continue
+        ratio = _spread(problem, channel) / float(law.noise.scale)
+        if ratio > _FURTHEST:
+            raise IncompatibleError(
+                f"{channel.statistic.dimension} means with Laplace noise have no likelihood in closed form, and their "
+                f"own spread is {ratio:.1f} times the noise, so that chains on the records would not mix (up to "
+                f"{_FURTHEST:g} they do); release them with Gaussian noise, or infer from one of them, or insist by "
+                "method='mhaar' and check R-hat"
+            )
+
+
+def _spread(problem: Problem, channel: Channel) -> float:
+    """The root of the summed variances of the means, in the middle of the prior."""
+    probes = np.asarray(problem.prior.probes)[:_LOOKS]
+    total = np.asarray(_variances(problem.population, channel.statistic, probes))
+    return math.sqrt(float(np.median(total)) / channel.n)
+
+
+@partial(jax.jit, static_argnums=(0, 1), compiler_options=IN_A_HURRY)
+def _variances(population: Population, statistic: Statistic, thetas: jax.Array) -> jax.Array:
+    return jax.lax.map(lambda theta: moments(*moving_law(population, statistic, theta))[1].trace(), thetas)

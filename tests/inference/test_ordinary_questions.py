@@ -1,0 +1,168 @@
+"""Sixty questions as anyone may ask them: each is answered within a minute, or refused in words within seconds.
+
+Eight populations, of one and two parameters; means, log moments, medians and thresholds; natural priors, narrow and
+wide; 50 to 100,000 records. Time is that of the processor, so that a loaded machine does not decide.
+"""
+
+import resource
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpyro.distributions as dist
+import pytest
+
+import confide as cf
+
+SIZES = (50, 1000, 100_000)
+P = cf.populations
+
+#: population, a θ, bounds, and natural priors from narrow to wide
+FAMILIES: dict[str, tuple[Any, Any, tuple[float, float], tuple[dict[str, Any], ...]]] = {
+    "normal_mean": (P.normal_mean(), 0.5, (-6, 6), ({"mean": dist.Normal(0.0, 1.0)}, {"mean": dist.Normal(0.0, 10.0)})),
+    "normal_variance": (
+        P.normal_variance(),
+        2.0,
+        (-8, 8),
+        ({"variance": dist.InverseGamma(3.0, 4.0)}, {"variance": dist.HalfNormal(10.0)}),
+    ),
+    "exponential": (
+        P.exponential(),
+        0.5,
+        (0, 20),
+        ({"rate": dist.Gamma(3.0, 4.0)}, {"rate": dist.LogNormal(0.0, 2.0)}),
+    ),
+    "poisson": (P.poisson(), 3.0, (0, 20), ({"rate": dist.Gamma(3.0, 1.0)}, {"rate": dist.HalfNormal(20.0)})),
+    "normal": (
+        P.normal(),
+        (0.5, 2.0),
+        (-8, 8),
+        (
+            {"mean": dist.Normal(0.0, 1.0), "variance": dist.InverseGamma(3.0, 4.0)},
+            {"mean": dist.Normal(0.0, 10.0), "variance": dist.HalfNormal(10.0)},
+        ),
+    ),
+    "lognormal": (
+        P.lognormal(),
+        (8.0, 1.0),
+        (1, 50_000),
+        (
+            {"loc": dist.Normal(8.0, 0.5), "scale": dist.LogNormal(0.0, 0.25)},
+            {"loc": dist.Normal(5.0, 5.0), "scale": dist.HalfNormal(2.0)},
+        ),
+    ),
+    "gamma": (
+        P.gamma(),
+        (2.0, 0.5),
+        (0.01, 30),
+        (
+            {"concentration": dist.LogNormal(0.5, 0.5), "rate": dist.LogNormal(-0.5, 0.5)},
+            {"concentration": dist.LogNormal(0.0, 1.5), "rate": dist.LogNormal(0.0, 1.5)},
+        ),
+    ),
+    "laplace": (
+        P.laplace(),
+        (0.5, 1.0),
+        (-10, 10),
+        (
+            {"loc": dist.Normal(0.0, 1.0), "scale": dist.LogNormal(0.0, 0.5)},
+            {"loc": dist.Normal(0.0, 10.0), "scale": dist.HalfNormal(5.0)},
+        ),
+    ),
+}
+#: of positive records the log moments are two numbers
+POSITIVE = ("exponential", "lognormal", "gamma")
+
+
+@dataclass(frozen=True)
+class Question:
+    """A channel of a family, and a prior."""
+
+    family: str
+    what: str
+    wide: int
+    n: int
+
+    @property
+    def name(self) -> str:
+        return f"{self.family}, {self.what}, {'wide' if self.wide else 'narrow'}, {self.n}"
+
+    def asked(self) -> tuple[Any, Any, Any]:
+        """A population, a release that was simulated from it, and a prior."""
+        population, theta, (low, high), priors = FAMILIES[self.family]
+        middle = float(population.quantile(0.5, theta))
+        statistic = {
+            "mean": lambda: cf.Mean("x", (low, high)),
+            "threshold": lambda: cf.Mean(f"x > {middle:.4g}", (low, high)),
+            "median": lambda: cf.Median("x", (low, high)),
+            "log moments": lambda: cf.Mean(["log(x)", "log(x)**2"], (max(low, 0.01), high)),
+        }[self.what]()
+        mechanism = cf.Gaussian(cf.ZCDP(0.5)) if self.what == "log moments" else cf.Laplace(cf.PureDP(1.0))
+        channel = cf.Channel(statistic, mechanism, self.n)
+        value = cf.Model(population, channel).simulate(key=1, theta=theta)
+        return population, cf.Release(channel, value), priors[self.wide]
+
+
+def questions() -> list[Question]:
+    """Sixty, spread over all that may be asked."""
+    every = [
+        Question(family, what, wide, n)
+        for family in FAMILIES
+        for what in ("mean", "threshold", "median", "log moments")
+        for wide in (0, 1)
+        for n in SIZES
+        if what != "log moments" or family in POSITIVE
+    ]
+    return [every[i] for i in np.linspace(0, len(every) - 1, 60).astype(int)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("question", questions(), ids=lambda question: question.name)
+def test_an_ordinary_question_is_answered_or_refused(question):
+    population, release, prior = question.asked()
+    began = time.process_time()
+    try:
+        found = cf.infer(population, release, prior)
+    except cf.ConfideError as refusal:
+        assert time.process_time() - began < 5
+        assert len(str(refusal)) > 40
+        return
+    assert time.process_time() - began < 2 * 60  # a minute on two cores
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < 4 * 2**20  # of a process that asks them all
+    for name in found.names:
+        assert np.isfinite(found.mean[name])
+        assert 0 < found.sd[name] < np.inf
+
+
+def by_mesh(question: Question) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and sd by a plain mesh over θ, of the likelihood a few θ at a time."""
+    population, release, prior = question.asked()
+    model, found = cf.Model(population, release.channel), cf.infer(population, release, prior)
+    axes = []
+    for name in found.names:
+        low, high = np.quantile(found.draws[name], [0.0, 1.0])
+        reach = 0.6 * (high - low)
+        low = low - reach if low - reach > 0 or prior[name].support.__class__.__name__ == "_Real" else 0.02 * low
+        axes.append(np.linspace(low, high + reach, 400 if len(found.names) == 1 else 60))
+    theta = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(axes))
+    parts = np.array_split(theta, -(-len(theta) // 100))
+    log_p = np.concatenate([model.log_likelihood(part, release.value) for part in parts])
+    for j, name in enumerate(found.names):
+        log_p = log_p + np.asarray(prior[name].log_prob(theta[:, j]))
+    share = np.exp(log_p - log_p.max())
+    share /= share.sum()
+    mean = share @ theta
+    return mean, np.sqrt(share @ (theta - mean) ** 2)
+
+
+CHECKED = [question for question in questions() if question.what != "log moments" and not question.wide][:20]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("question", CHECKED, ids=lambda question: question.name)
+def test_an_answer_agrees_with_a_fine_mesh(question):
+    found = cf.infer(*question.asked())
+    mean, sd = by_mesh(question)
+    np.testing.assert_allclose(list(found.mean.values()), mean, atol=0.01 * sd.min(), rtol=0.01)
+    np.testing.assert_allclose(list(found.sd.values()), sd, rtol=0.01)
