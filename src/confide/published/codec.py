@@ -15,7 +15,7 @@ from confide import statistic as statistics
 from confide.channel import NEIGHBOURS, Channel
 from confide.errors import IncompatibleError
 from confide.expression import Expression
-from confide.mechanism import Mechanism
+from confide.mechanism import AdditiveLaw, Mechanism
 from confide.privacy import Privacy
 from confide.published.errors import FileError
 from confide.published.part import Hashed, Part, Rows
@@ -93,6 +93,12 @@ def encode_channel(channel: Channel) -> dict[str, Any]:
     }
 
 
+def _calibrated(channel: Channel) -> float | None:
+    """The scale of the noise that a channel adds, where it follows from a guarantee."""
+    law = channel.law
+    return float(law.noise.scale) if channel.mechanism.privacy is not None and isinstance(law, AdditiveLaw) else None
+
+
 def encode_part(part: Part | str | None) -> dict[str, Any] | None:
     """A part as a file has it."""
     if part is None:
@@ -120,6 +126,8 @@ def encode(release: Release, table: str | None = None) -> dict[str, Any]:
         "channel": encode_channel(release.channel),
         "guarantee": encode_privacy(release.guarantee),
     }
+    if (scale := _calibrated(release.channel)) is not None:
+        form["noise"] = scale
     told = {name: getattr(release, name) for name in ("dataset", "column", "missing")}
     told["part"] = encode_part(release.part)
     form |= {name: value for name, value in told.items() if value is not None}
@@ -160,6 +168,17 @@ def decode_channel(form: ChannelForm) -> Channel:
     return Channel(statistic, mechanism, form.n)
 
 
+def _with_noise(channel: Channel, scale: float | None) -> Channel:
+    """The channel as it was when the file was written: with the noise of then, should it be calibrated anew now."""
+    now = _calibrated(channel)
+    if scale is None or (now is not None and math.isclose(scale, now, rel_tol=1e-6)):
+        return channel
+    if now is None:
+        raise FileError(f"the noise is given twice, as {scale:g} and by the mechanism")
+    mechanism: Any = channel.mechanism
+    return Channel(channel.statistic, type(mechanism)(scale=scale, step=mechanism.step), channel.n)
+
+
 def _agree(told: Privacy, computed: Privacy) -> bool:
     """Whether two guarantees are one, up to the numerics of the version that wrote the file."""
     if type(told) is not type(computed):
@@ -171,8 +190,10 @@ def _agree(told: Privacy, computed: Privacy) -> bool:
 
 def decode(form: ReleaseForm, folder: Path) -> Release:
     """The release of a form, with all that can be checked against something else checked."""
-    channel = decode_channel(form.channel)
-    if not _agree(decode_privacy(form.guarantee.model_dump()), channel.guarantee):
+    asked = decode_channel(form.channel)
+    channel, told = _with_noise(asked, form.noise), decode_privacy(form.guarantee.model_dump())
+    # noise that would be calibrated otherwise today keeps what it was told to keep, or the file is refused
+    if not (_agree(told, channel.guarantee) if channel is asked else channel.guarantee.implies(told)):
         raise FileError("the guarantee is not the one that the channel gives")
     if (form.value is None) != (form.records is not None) or (form.records and form.integers):
         raise FileError("exactly one of `value` and `records` must say what came out")

@@ -188,6 +188,9 @@ class ReleaseForm(_Form):
     version: Literal[1, 2]
     channel: ChannelForm
     guarantee: Guarantee
+    #: the scale of noise that a guarantee was calibrated to: another version may calibrate better, and must not read
+    #: less noise into this value than it has
+    noise: Positive | None = None
     dataset: Name | None = None
     part: PartForm | None = None
     column: Name | None = None

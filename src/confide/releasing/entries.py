@@ -121,9 +121,15 @@ def confirms(book: Book, release: Release) -> bool:
     row = book.at(release.dataset, release.entry.position)
     if row is None or row["seal"] != release.entry.seal:
         return False
-    # the version of the form is that of the program which wrote it down
-    forms = json.loads(row["form"]), json.loads(json.dumps(encode(release, _TABLE)))
-    return bool(forms[0] | {"version": None} == forms[1] | {"version": None})
+    # what another version of the program wrote down is read, and told in the words of this one
+    return bool(encode(_parsed(row, Path()), _TABLE) == encode(release, _TABLE))
+
+
+def _parsed(row: dict[str, Any], folder: Path) -> Release:
+    try:
+        return parse(row["form"], folder)
+    except (FileError, ValueError, AttributeError):
+        raise damaged("a stored release cannot be read") from None
 
 
 def restore(book: Book, row: dict[str, Any], ledger: str) -> Release:
@@ -131,9 +137,9 @@ def restore(book: Book, row: dict[str, Any], ledger: str) -> Release:
     try:
         digest = json.loads(row["form"]).get("records", {}).get("digest")
         folder = Path() if digest is None else workspace() / digest
-        release = parse(row["form"], folder)
-    except (FileError, ValueError, AttributeError):
+    except (ValueError, AttributeError):
         raise damaged("a stored release cannot be read") from None
+    release = _parsed(row, folder)
     if release.records is not None and not release.records.path.exists():
         try:
             folder.mkdir(exist_ok=True)
