@@ -204,6 +204,7 @@ def test_a_ledger_that_was_moved_is_no_copy(filled, tmp_path):
     filled.rename(tmp_path / "elsewhere.db")
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)
+        warnings.simplefilter("ignore", cf.NoiseWarning)
         release(mean(), X, ledger=Ledger(tmp_path / "elsewhere.db"), dataset="people", purpose="more")
 
 
