@@ -156,7 +156,7 @@ class Posterior:
         >>> channel = cf.Channel(cf.Mean("x", bounds=(0, 1)), cf.Laplace(cf.PureDP(1.0)), n=1000)
         >>> prior = {"probability": dist.Beta(1.0, 1.0)}
         >>> posterior = cf.infer(cf.populations.bernoulli(), cf.Release(channel, 0.31), prior, route="normal")
-        >>> dict(posterior.to_arviz().posterior.sizes), float(posterior.to_arviz().observed_data.release_0)
+        >>> dict(posterior.to_arviz().posterior.sizes), posterior.to_arviz().observed_data.release_0.item()
         ({'chain': 4, 'draw': 1000}, 0.31)
         """
         try:

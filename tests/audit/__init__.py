@@ -1,7 +1,7 @@
 """An audit that stays: random models at round numbers against computations that share no code with the library.
 
 `populations`, `statistics` and `questions` make models as people write them: θ on a bound, on a threshold, at 0, ½ and 1,
-bounds that meet the support, n from 1. `laws`, `means`, `ranks` and `locals_` compute the same p(y | θ) from SciPy's
+bounds that meet the support, n from 1. `laws`, `means`, `ranks` and `oracle` compute the same p(y | θ) from SciPy's
 distribution functions alone, `scores` its Fisher information by numeric differences. `verdict` asks the library and says
 whether an answer is right, wrong, silently approximate, refused or slow.
 

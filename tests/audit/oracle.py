@@ -32,23 +32,30 @@ def rank_of(question: Question) -> int:
     return {"Median": (n + 1) // 2, "Maximum": n, "Minimum": 1}[name]
 
 
-def record(question: Question, theta, cells: int, parts: int = 1):
+def record(question: Question, theta, cells: int, parts: int = 1, bounds=None):
     """One record's law on the lattice: exact for discrete records, in so many cells for the others."""
     law = question.family.scipy(*theta)
     if question.family.discrete:
         return laws.whole(law, question.formula, question.bounds)
-    return laws.continuous(law, question.formula, question.bounds, cells, parts)
+    return laws.continuous(law, question.formula, bounds or narrowed(law, question.bounds), cells, parts)
+
+
+def narrowed(law, bounds, margin=0.0):
+    """The bounds, without what lies so far out that no record is there: cells are for where the law is."""
+    low, high = float(law.ppf(1e-18)), float(law.isf(1e-18))
+    reach = margin * (high - low)
+    a, b = max(bounds[0], low - reach), min(bounds[1], high + reach)
+    return (a, b) if a < b else bounds
 
 
 def _cells(question: Question) -> int:
     """As many as the time allows: the lattice of a sum has n times as many points, or 60 standard deviations."""
-    if question.kind in ("rank", "each"):
-        return 2**15
-    return int(np.clip(2**20 // question.n, 2**9, 2**14))
+    return 2**15 if question.kind in ("rank", "each") else _cells_of_sums(question, 2**14)
 
 
 def _log_density(question: Question, theta, y, cells):
-    one = record(question, theta, cells)
+    # masses in parts of cells keep a cell's mean; on a lattice they would mix with atoms
+    one = record(question, theta, cells, 8 if question.kind == "mean" else 1)
     if question.kind == "each":
         return means.log_density(one, 1, question.noise, y)
     if question.kind == "rank":
@@ -140,20 +147,24 @@ def information(question: Question):
     return fine, np.abs(fine - coarse)
 
 
-def _cells_of_sums(question: Question) -> int:
+def _cells_of_sums(question: Question, most=2**12) -> int:
     """As many as leave the lattice of the sum a million points, as wide as its law is."""
     one = record(question, question.theta, 2**9)
+    if question.family.discrete:
+        return most
     mean = float(one.mass @ one.points)
     share = np.sqrt(float(one.mass @ (one.points - mean) ** 2)) / (2**10 * one.step)
-    return int(np.clip(2**19 / (60 * share * np.sqrt(question.n) + 4), 2**7, 2**12))
+    return int(np.clip(2**19 / (60 * share * np.sqrt(question.n) + 4), 2**7, most))
 
 
 def _information(question: Question, cells: int, width: float, points: int) -> np.ndarray:
     n = question.n if question.kind == "mean" else 1
     parts = 16 if question.family.moving else 1
+    # the same cells for every θ that is compared
+    bounds = None if question.family.discrete else narrowed(question.law, question.bounds, margin=0.05)
 
     def law(theta):
-        one = record(question, theta, cells, parts)
+        one = record(question, theta, cells, parts, bounds)
         return ranks.rank_law(one, question.n, rank_of(question)) if question.kind == "rank" else one
 
     grid = means.grid_of(law(question.theta), n, question.noise, points)
@@ -165,17 +176,24 @@ def _information(question: Question, cells: int, width: float, points: int) -> n
 
 
 def posterior(question: Question, y, prior_log_density, windows, points=97):
-    """Mean and sd over intervals of θ by the trapezoidal rule, and the mass density left at their ends."""
+    """Mean and sd over intervals of θ by the trapezoidal rule, the mass density left at their ends, and the error."""
     theta = np.concatenate([np.linspace(low, high, points) for low, high in windows])
     step = np.repeat([(high - low) / (points - 1) for low, high in windows], points)
-    cells = int(np.clip(2**17 // question.n, 2**8, 2**12))
-    log_p = np.asarray([float(_log_density(question, (t,), y, cells)[0]) for t in theta])
-    log_p = log_p + prior_log_density(theta)
-    p = np.exp(log_p - log_p.max())
-    left = float(max(p[0], p[-1]) / p.max())
-    p *= step / (p @ step)
-    mean = float(p @ theta)
-    return mean, float(np.sqrt(p @ (theta - mean) ** 2)), left
+    cells = max(_cells_of_sums(question, 2**12) // 4, 2**7)
+    fine, coarse = (
+        np.asarray([float(_log_density(question, (t,), y, count)[0]) for t in theta]) for count in (cells, cells // 2)
+    )
+
+    def moments(log_p):
+        log_p = log_p + prior_log_density(theta)
+        p = np.exp(log_p - log_p.max())
+        left = float(max(p[0], p[-1]) / p.max())
+        p *= step / (p @ step)
+        mean = float(p @ theta)
+        return mean, float(np.sqrt(p @ (theta - mean) ** 2)), left
+
+    best, plain = moments(fine + (fine - coarse) / 3), moments(fine)
+    return *best, max(abs(best[0] - plain[0]), abs(best[1] - plain[1])) / best[1]
 
 
 def windows(question: Question, y, low, high, reach):

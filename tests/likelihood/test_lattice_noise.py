@@ -160,3 +160,18 @@ def test_narrow_gaussian_noise_in_a_trace():
     with jax.enable_x64(True):
         found = jax.jit(lambda t: model.log_likelihood(t, 0.25))(0.3)
     assert float(found) == pytest.approx(expected, abs=1e-8)
+
+
+@pytest.mark.parametrize("scale", [10.0, 1.0, 0.2])
+def test_a_mean_much_narrower_than_the_step_under_wide_noise(scale):
+    """Rounding moves the mean's centre from .3333 to .3286: seen at frequencies where the noise's transform is back."""
+    n, step, theta, spread = 100, 0.1, 1 / 3, 0.298
+    channel = cf.Channel(cf.Mean("x", (-10, 10)), cf.Gaussian(scale=scale, step=step), n)
+    found = np.round((theta + scale * np.asarray([-2.5, -1.0, 0.0, 2.5])) / step)
+    points = np.arange(-20, 21)
+    mass = np.diff(stats.norm.cdf((np.append(points, 21) - 0.5) * step, theta, spread / np.sqrt(n)))
+    wide = np.arange(-np.ceil(12 * scale / step), np.ceil(12 * scale / step) + 1)
+    total = np.exp(-0.5 * (wide * step / scale) ** 2).sum()
+    expected = [mass @ np.exp(-0.5 * ((y - points) * step / scale) ** 2) / total for y in found]
+    model = cf.Model(cf.populations.normal_mean(spread**2), channel)
+    np.testing.assert_allclose(np.exp(model.log_likelihood(theta, step * found)), expected, rtol=1e-9)

@@ -90,6 +90,9 @@ def test_noise_that_no_route_knows_is_not_taken_for_gaussian():
         def cdf(self, v):
             return jax.nn.sigmoid(v / self.scale)
 
+        def within(self, probability=0.9):
+            return 2 * self.scale * float(jnp.arctanh(probability))
+
         @property
         def variance(self):
             return (jnp.pi * self.scale) ** 2 / 3

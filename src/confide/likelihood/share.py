@@ -131,8 +131,8 @@ class ShareRoute(Route):
     >>> import confide as cf
     >>> channel = cf.Channel(cf.Mean("x > 1", bounds=(-9, 9)), cf.Laplace(cf.PureDP(1.0)), n=2)
     >>> model = cf.Model(cf.populations.normal_mean(), channel)
-    >>> print(model.log_likelihood(1.0, 0.5, route="share").round(6))      # log(e^−1/2 + 1/2)
-    -0.141222
+    >>> print(model.log_likelihood(1.0, 0.5, route="share").round(6))      # log((1 + 1/e)/2)
+    -0.379885
     """
 
     name = "share"

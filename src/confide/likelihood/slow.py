@@ -47,6 +47,8 @@ _SHORT = 0.3
 _PHASE = 14.0
 #: θ whose nodes are made together
 _ROWS = 32
+#: how often the transform of noise on a lattice must have come back, and a factor for what is only looked at
+_PERIODS, _SAFETY = 2.5, 10.0
 
 
 def invert_slowly(group: Group, thetas: Floats, y: Floats) -> tuple[Floats, Floats]:
@@ -81,13 +83,16 @@ def _settled(
         rows = np.arange(start, min(start + _ROWS, len(thetas)))
         columns = {row: np.arange(y.shape[1]) for row in rows.tolist()}
         for period in _periods(group):
-            frequencies, most = _FEWEST, _most(group, period)
+            first, most = _first(group, period), _most(group, period)
+            frequencies = first if first <= most else _FEWEST
+            unseen = _unseen(group, thetas[rows], y[rows]) if first > most else np.zeros(rows.size)
             while columns:
                 rows, unsettled = np.asarray(list(columns)), {}
                 some = [y[row, each] for row, each in columns.items()]
                 try:
                     for at, found in _attempt(group, thetas[rows], some, frequencies, period, scores=scores):
                         row = int(rows[at])
+                        found = dataclasses.replace(found, error=found.error + unseen[row - start])  # noqa: PLW2901
                         yield (row, columns[row]), found
                         if np.any(found.error > _TRIED):
                             unsettled[row] = columns[row][found.error > _TRIED]
@@ -116,6 +121,39 @@ def _periods(group: Group) -> tuple[float, ...]:
         everything += _STEPS * noise_step(transform) + _SCALES / float(transform.pole)
     short = max(_SPREADS * group.widest, _SCALES / float(transform.pole))
     return (everything,) if short > _SHORT * everything else (short, everything)
+
+
+def _first(group: Group, period: float) -> int:
+    """Frequencies to begin with: where the noise has a lattice, so many that its transform has come back twice."""
+    step, found = noise_step(group.inversion.transform), _FEWEST
+    while step > 0 and found < _PERIODS * period / step:
+        found *= _MORE
+    return found
+
+
+def _unseen(group: Group, thetas: Floats, y: Floats) -> Floats:
+    """About how much, relative to p, a transform that comes back after the last frequency can add, for each θ.
+
+    At 2πk/step the noise is as it was at 0, and the box of rounding is |τ|·step/(2πk) instead of 1: what is left is the
+    mean's own transform there, which is looked at around the first three of these frequencies.
+    """
+    model, transform = group.model, group.inversion.transform
+    n, step = model.channel.n, noise_step(transform)
+    around = np.linspace(-1.0, 1.0, 9) * min(15.0 / group.spread, math.pi / step)
+    u = (2.0 * math.pi / step * np.arange(1, 4)[:, None] + around) / n
+    try:
+        nodes = nodes_at(_law_for(group, thetas, float(u.max())), thetas)
+    except AccuracyError:
+        return np.full(len(thetas), np.inf)
+    s, weights = np.asarray(nodes.s) - float(group.inversion.reference), np.asarray(nodes.weights)
+    s = np.broadcast_to(s, weights.shape)
+    largest = np.stack([np.abs(np.sum(weights * np.exp(1j * each * s), axis=-1)) for each in u.ravel()])
+    back = largest.reshape(*u.shape, -1).max(axis=1) ** n
+    variance = float(transform.variance)
+    furthest = np.max(np.abs(y - np.sum(weights * s, axis=-1)[:, None] - float(group.inversion.reference)), axis=1)
+    gaussian = (furthest + math.sqrt(variance)) / variance if math.isinf(transform.pole) else math.inf
+    tilt = np.minimum(float(transform.pole), gaussian)
+    return np.asarray(_SAFETY * tilt * step / (2.0 * math.pi) * np.sum(back / np.arange(1, 4)[:, None], axis=0))
 
 
 def _most(group: Group, period: float) -> int:

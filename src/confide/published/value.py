@@ -49,7 +49,7 @@ def shown(channel: Channel, value: Any) -> str:
     >>> import confide as cf
     >>> channel = cf.Channel(cf.Mean("x", bounds=(0, 1)), cf.Laplace(cf.PureDP(1.0)), n=3000)
     >>> shown(channel, 0.31415926535)
-    '0.31416'
+    '0.314159'
     """
     numbers = np.ravel(np.asarray(value, dtype=np.float64))
     margin = channel.margin()
