@@ -44,7 +44,7 @@ def test_many_posteriors_of_a_clipped_mean_are_the_single_ones():
     values = np.concatenate([np.linspace(-1.4, 2.3, 117), [-0.4, 1.97, 2.6]])
     found = many_posteriors([made], [values], PRIOR)
     assert found.notes == ()
-    for row in (0, 60, 117, 118, 119):
+    for row in (0, 60, 119):
         alone = cf.infer(MEAN, cf.Release(made.channel, values[row]), PRIOR, key=0)
         sd = alone.sd["mean"]
         assert found.mean[row, 0] == pytest.approx(alone.mean["mean"], abs=2e-6 * sd)

@@ -149,7 +149,6 @@ def _vectors() -> dict[str, Pin]:
     moments = cf.Mean(["x", "x**2"], (-3, 3))
     return {
         "two moments": Pin(both, moments, GAUSSIAN, 100, ((0.0, 1.0),), ((0.1, 1.1),), prior),
-        "two moments, Laplace": Pin(both, moments, LAPLACE, 1000, ((0.0, 1.0),), ((0.1, 1.1),), prior),
         "log moments": Pin(
             log, cf.Mean(["log(x)", "log(x)**2"], (0.01, 100)), GAUSSIAN, 500, ((0.0, 1.0),), ((0.1, 1.1),),
             {"loc": NARROW, "scale": POSITIVE},
