@@ -37,15 +37,19 @@ def record(question: Question, theta, cells: int, parts: int = 1, bounds=None):
     law = question.family.scipy(*theta)
     if question.family.discrete:
         return laws.whole(law, question.formula, question.bounds)
-    return laws.continuous(law, question.formula, bounds or narrowed(law, question.bounds), cells, parts)
+    bounds = bounds or narrowed(law, question.bounds)
+    low, high = laws.value_range(question.formula, bounds)
+    return laws.continuous(law, question.formula, bounds if low < high else question.bounds, cells, parts)
 
 
 def narrowed(law, bounds, margin=0.0):
     """The bounds, without what lies so far out that no record is there: cells are for where the law is."""
-    low, high = float(law.ppf(1e-18)), float(law.isf(1e-18))
-    reach = margin * (high - low)
+    ends = law.ppf(1e-18), law.isf(1e-18)
+    low, high = float(ends[0]), float(ends[1])
+    reach = margin * (high - low) if np.isfinite(high - low) else 0.0
     a, b = max(bounds[0], low - reach), min(bounds[1], high + reach)
-    return (a, b) if a < b else bounds
+    # where nothing is left, or hardly more than a point, the bounds are as good
+    return (a, b) if b - a > 1e-6 * (bounds[1] - bounds[0]) else bounds
 
 
 def _cells(question: Question) -> int:

@@ -52,6 +52,14 @@ class Mixture:
     def pmf(self, x):
         return self._sum("pmf", x)
 
+    def ppf(self, q):
+        """Not a quantile, but the least of the parts': below it there is less than q."""
+        return min(part.ppf(q) for part in self.parts)
+
+    def isf(self, q):
+        """The largest of the parts'."""
+        return max(part.isf(q) for part in self.parts)
+
     def rvs(self, size, random_state):
         which = random_state.choice(len(self.parts), size=size, p=self.weights)
         drawn = [part.rvs(size=size, random_state=random_state) for part in self.parts]
