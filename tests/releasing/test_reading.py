@@ -280,6 +280,24 @@ def test_a_value_that_spoils_its_line_does_not_move_its_record_to_another_part(t
         assert found == numbers(plan_of(channel), [3.0] * sum(inside))
 
 
+@pytest.mark.parametrize("names", ["id,x", "x,id", "x,note,id"])
+def test_a_long_value_does_not_move_its_record_to_another_part(tmp_path, monkeypatch, names):
+    """Of a line that is too long both ends are kept, wherever it was cut into blocks: an identifier is at one of them."""
+    from confide.releasing import delimited
+
+    monkeypatch.setattr(delimited, "LONGEST_LINE", 40)
+    layout = delimited.layout_of(f"{names}\n".encode(), "people.csv", "x", "id")
+    for block in (5, 7, 16, 100):
+        monkeypatch.setattr(delimited, "BLOCK", block)
+        for size in range(30, 130):
+            fields = {"id": "p123456", "x": "9" * size, "note": '"Smith, J"'}
+            line = ",".join(fields[name] for name in names.split(","))
+            (tmp_path / "people.csv").write_text(f"{names}\n{line}\n{line}\n")
+            blocks = delimited.blocks_of(str(tmp_path / "people.csv"), layout)
+            found = [cell for each in blocks for cell in delimited._columns(each, layout)[1].to_pylist()]
+            assert found == [b"p123456"] * 2
+
+
 @pytest.mark.parametrize("reader", ["csv", "parquet", "frame", "duckdb"])
 def test_values_do_not_decide_who_is_in_a_part(reader, tmp_path):
     """Parts by the values that are released would be charged in parallel, though a record moves from one to the other."""

@@ -1,12 +1,14 @@
 """Neighbours through files of text: a line is a record, whatever it holds, and moves its own share alone."""
 
 import gzip
+import random
 from fractions import Fraction
 
 import pytest
 
 import confide as cf
 from confide.published import DataError
+from confide.releasing.cells import number_of
 from confide.releasing.engine import rows_of
 from confide.releasing.plan import plan_of
 from confide.releasing.source import open_source
@@ -171,3 +173,57 @@ def test_regular_blocks_are_read_as_all_others(monkeypatch):
             assert asked[-2:] == [True, False]
             assert found[0] == found[1]
             assert len(found[0][0]) == block.count(b"\n") > 20
+
+
+#: pieces of lines: marks, separators, blanks, ends, numbers and bytes that are no text
+PIECES = [
+    b"3",
+    b'"3"',
+    b'"',
+    b'""',
+    b"\t",
+    b",",
+    b";",
+    b"|",
+    b" ",
+    b"\r",
+    b"\x0b",
+    b"\0",
+    b"+-",
+    b".5",
+    b"1e5",
+    b"\xff",
+    b"_",
+]
+
+
+def alone_and_together(separator, fields, generator):
+    """Lines of pieces, read in one block and one by one: the number that each cell is."""
+    from confide.releasing import delimited
+
+    layout = delimited.Layout(0, separator, fields, (fields - 1,))
+
+    def cells(block):
+        columns = delimited._only_column(block, layout) if fields == 1 else None
+        return [number_of(text) for text in (columns or delimited._columns(block, layout))[0].to_pylist()]
+
+    lines = [b"".join(generator.choices(PIECES, k=generator.randrange(4))) + b"\n" for _ in range(8)]
+    return [cell for line in lines for cell in cells(line)], cells(b"".join(lines))
+
+
+@pytest.mark.parametrize("separator", b",\t;|")
+def test_a_line_is_read_as_it_is_by_itself(separator):
+    """A mark in one line once changed how blanks were read in all the others, where the separator is a blank: a tab."""
+    generator = random.Random(separator)
+    for _ in range(200):
+        alone, together = alone_and_together(separator, generator.choice([1, 1, 2]), generator)
+        assert repr(alone) == repr(together)
+
+
+def test_a_mark_does_not_change_how_tabs_around_other_numbers_are_read(tmp_path):
+    sums = []
+    for first in (b"3", b'"3"', b"9" * 401):
+        made = written(tmp_path / "one.tsv", one_column()([first, *[b"3\t"] * 7]))
+        sums.append(total(PLAN, made))
+    assert sums[0] == sums[1] == expected([3.0, *[None] * 7])
+    assert sums[2] == expected([None] * 8)

@@ -73,7 +73,7 @@ class Delimited:
         import pyarrow as pa
 
         for block in blocks_of(file, layout, self._stop, alone=len(self._layouts) == 1):
-            columns = _only_column(block) if layout.fields == 1 and len(layout.wanted) == 1 else None
+            columns = _only_column(block, layout) if layout.fields == 1 else None
             yield pa.record_batch(columns or _columns(block, layout), schema=self._schema)
 
 
@@ -125,8 +125,7 @@ def blocks_of(file: str, layout: Layout, stop: int | None = None, *, alone: bool
         while more := stream.read(BLOCK):
             block = rest + more if rest else more
             end = block.rfind(b"\n") + 1
-            # of a line that is too long, enough is kept to see that it is
-            rest = block[end:] if len(block) - end <= LONGEST_LINE else block[end : end + LONGEST_LINE + 1]
+            rest = _shortened(block[end:])
             if end:
                 seen += block.count(b"\n", 0, end) if stop is not None and layout.fields == 1 else 0
                 yield block[:end]
@@ -137,11 +136,19 @@ def blocks_of(file: str, layout: Layout, stop: int | None = None, *, alone: bool
         yield rest + b"\n"
 
 
-def _only_column(block: bytes) -> list[Any] | None:
-    """The lines themselves, where they are the cells: blanks around a number, and a line feed is one, do not matter."""
+def _shortened(line: bytes) -> bytes:
+    """The start of a line; of one that is too long both ends, by which its identifier is found, and too much still."""
+    return line if len(line) <= 2 * LONGEST_LINE else line[:LONGEST_LINE] + line[-LONGEST_LINE:]
+
+
+def _only_column(block: bytes, layout: Layout) -> list[Any] | None:
+    """The lines themselves, where they are the cells: blanks around a number, and a line feed is one, do not matter.
+
+    A separator, which a tab is and a blank too, makes two fields of a line: then lines are looked at one by one.
+    """
     import pyarrow as pa
 
-    if b'"' in block:
+    if b'"' in block or layout.separator in block:
         return None
     ends = np.flatnonzero(np.frombuffer(block, np.uint8) == _NEWLINE)
     offsets = np.empty(len(ends) + 1, np.int64)
