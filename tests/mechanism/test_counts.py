@@ -121,3 +121,12 @@ def test_whole_numbers(text, size):
 def test_an_audit_of_a_histogram_on_its_lattice():
     channel = cf.Channel(cf.Mean(CELLS, (0, 3)), cf.Laplace(cf.PureDP(1.0), step=1 / 8), n=8)
     assert cf.audit(channel, pairs=30).passed
+
+
+@pytest.mark.parametrize("mechanism", [cf.Gaussian(cf.ZCDP(0.5), step=0.5), cf.Gaussian(cf.GDP(1.0), step=0.5)])
+def test_counts_that_cannot_move_have_noise_for_one_step(mechanism):
+    """Their bound in L2 is tiny but not 0, and its floor was divided by."""
+    constant = cf.Mean(["5e-324/49 != (x == 1)", "x > 2"], bounds=(5, 6))
+    assert 0 < constant.sensitivity(1, norm=2) < 1e-100
+    assert squared_counts(constant, 2, 0.5, norm=2) == 1
+    assert cf.Channel(constant, mechanism, n=2).law.noise.scale >= 0.5

@@ -43,7 +43,8 @@ def squared_counts(statistic: Statistic, n: int, step: float, norm: int) -> int 
     """The squared integer sensitivity of counts on their lattice; None for what is not.
 
     The lattice points move by g·(s(x') − s(x)), in which every coordinate is whole. ‖s(x') − s(x)‖₁, and the square of
-    ‖s(x') − s(x)‖₂, are whole numbers then, and not above a bound of them: not above its floor.
+    ‖s(x') − s(x)‖₂, are whole numbers then, and not above a bound of them: not above its floor. Where that is 0
+    nothing moves, though intervals did not see it, and noise for one step is more than enough.
 
     >>> cells = Mean(["x < 1", "(x >= 1) * (x < 2)", "x >= 2"], bounds=(0, 3))
     >>> squared_counts(cells, 100, 1 / 100, norm=1), squared_counts(cells, 100, 1 / 100, norm=2)
@@ -53,4 +54,4 @@ def squared_counts(statistic: Statistic, n: int, step: float, norm: int) -> int 
     if units is None:
         return None
     most = Fraction(statistic.sensitivity(1, norm=norm))
-    return units**2 * (math.floor(most) ** 2 if norm == 1 else math.floor(most**2))
+    return max(units**2 * (math.floor(most) ** 2 if norm == 1 else math.floor(most**2)), 1)
