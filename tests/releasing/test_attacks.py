@@ -86,6 +86,36 @@ def test_a_ledger_keeps_its_place_and_its_memory(tmp_path, monkeypatch):
         assert "secret" not in "".join(traceback.format_exception(error.value))
 
 
+@pytest.mark.parametrize("options", ["nolock=1", "vfs=unix-none", "mode=memory&cache=shared", "timeout=0"])
+def test_a_ledger_has_no_options_that_turn_its_locks_off(tmp_path, options):
+    """Without locks two processes would both take what is left of a budget."""
+    for url in (f"sqlite:///file:{tmp_path}/budget.db?{options}&uri=true", f"sqlite:///{tmp_path}/budget.db?{options}"):
+        with pytest.raises(LedgerError, match="options"):
+            cf.Ledger(url)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_url_is_the_place_that_its_path_is(tmp_path, monkeypatch):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    monkeypatch.chdir(tmp_path)
+    places = {cf.Ledger(name).place for name in ("link/a.db", "sqlite:///link/a.db", "sqlite+pysqlite:///real/a.db")}
+    assert places == {f"sqlite:///{tmp_path}/real/a.db"}
+
+
+def test_a_ledger_with_two_names_is_refused(tmp_path):
+    """What a killed process left to undo lies beside one name; a process that uses the other would go on without."""
+    book = cf.Ledger(tmp_path / "budget.db")
+    book.open("people", budget=cf.PureDP(1.0))
+    (tmp_path / "other.db").hardlink_to(tmp_path / "budget.db")
+    with pytest.raises(LedgerError, match="second name"):
+        cf.Ledger(tmp_path / "other.db")
+    with pytest.raises(LedgerError, match="second name"):
+        book.left("people")
+    (tmp_path / "other.db").unlink()
+    assert book.left("people") == cf.PureDP(1.0)
+
+
 def test_a_ledger_that_exists_is_opened_for_reading_alone(tmp_path, monkeypatch):
     from confide.releasing.store import Store
 

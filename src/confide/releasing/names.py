@@ -28,7 +28,7 @@ def check_visible(argument: str, name: str) -> str:
 
 def _blank(character: str) -> bool:
     """Characters that are drawn as nothing though they are letters or marks."""
-    drawn_empty = "\u115f\u1160\u3164\uffa0\u2800\u034f"
+    drawn_empty = "\u115f\u1160\u17b4\u17b5\u3164\uffa0\u2800\u034f"
     return character in drawn_empty or "VARIATION SELECTOR" in unicodedata.name(character, "")
 
 

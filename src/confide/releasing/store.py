@@ -33,25 +33,34 @@ def open_engine(path_or_url: str | Path) -> sa.Engine:
     """An SQLAlchemy engine for a path or a URL."""
     text = str(path_or_url)
     if "://" not in text:
-        # a path is no URL: it may hold any character; and it means the same place after a change of folder
-        return _sqlite(sa.URL.create("sqlite", database=text if text == _MEMORY else str(Path(text).resolve())))
+        return _sqlite(text)  # a path is no URL: it may hold any character
     scheme = urlsplit(text).scheme
+    if scheme in ("sqlite", "sqlite+pysqlite"):
+        url = sa.make_url(text)
+        if url.query:
+            # nolock=1 or vfs=unix-none: two processes would both take what is left
+            raise LedgerError("a ledger's file is opened without options, which may turn its locks off; give its path")
+        return _sqlite(url.database)
     if scheme in ("postgres", "postgresql"):
         text = "postgresql+psycopg" + text[len(scheme) :]
-    elif not scheme.startswith(("sqlite", "postgresql")):
+    elif not scheme.startswith("postgresql"):
         raise LedgerError(f"a ledger is a SQLite file or a PostgreSQL URL, not {scheme}")
-    if scheme.startswith("sqlite"):
-        return _sqlite(sa.make_url(text))
     return sa.create_engine(text, isolation_level="READ COMMITTED", **_QUIET)
 
 
-def _sqlite(url: sa.URL) -> sa.Engine:
-    if url.database in (None, "", _MEMORY):
+def _sqlite(file: str | None) -> sa.Engine:
+    if file in (None, "", _MEMORY):
         raise LedgerError("a ledger in memory would forget what was spent; give the path of a file")
+    # links resolved, so that it means the same place after a change of folder
+    path = Path(file).resolve()
+    url = sa.URL.create("sqlite", database=str(path))
     engine = sa.create_engine(url, connect_args={"timeout": PATIENCE}, **_QUIET)
 
     @sa.event.listens_for(engine, "connect")
     def _(connection: Any, _record: Any) -> None:
+        # what must be undone after a crash is noted beside one name, and who uses another does not find the note
+        if path.stat().st_nlink > 1:
+            raise LedgerError("the ledger's file has a second name, a hard link; remove that, or use a copy alone")
         # the driver must not begin transactions by itself: we begin them, immediately
         connection.isolation_level = None
         connection.execute("PRAGMA synchronous = FULL")
