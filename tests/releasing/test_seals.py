@@ -278,7 +278,16 @@ def test_a_ledger_of_version_1_on_postgres(old, postgres):
 
 
 ALIKE = ["People", "people ", " people", "PEOPLE", "ｐｅｏｐｌｅ", "pеople", "реорlе", "people\u00a0"]
-HIDDEN = ["\u202epeople", "peo\u00adple", "people\n", "\ufeffpeople", "peo\u2060ple", "people\u3164", "people\u17b4"]
+HIDDEN = [
+    chr(0x200B),
+    "\u202epeople",
+    "peo\u00adple",
+    "people\n",
+    "\ufeffpeople",
+    "peo\u2060ple",
+    "people\u3164",
+    "people\u17b4",
+]
 
 
 @pytest.mark.parametrize("name", ALIKE)

@@ -163,6 +163,29 @@ def test_channels_that_must_not_be_released():
         release(CHANNEL, X, ledger="budget.db")
 
 
+@pytest.mark.parametrize(
+    "macro", ['"sum"(a) AS max(a) * 1000', '"+"(a, b) AS 7', '"SIGN"(a) AS 0', '"<"(a, b) AS 1 = 1']
+)
+def test_a_database_whose_file_brings_its_own_functions_is_refused(tmp_path, macro):
+    """DuckDB computes a macro that lies in the file instead of its own function, sums and operators included."""
+    import duckdb
+    import ibis
+
+    for temporary in ("", "TEMP"):
+        path = tmp_path / f"people{temporary}.duckdb"
+        with duckdb.connect(str(path)) as connection:
+            connection.execute("CREATE TABLE t AS SELECT range::DOUBLE AS x FROM range(6)")
+            connection.execute("CREATE MACRO harmless(a) AS a + 1")
+        assert total(f"duckdb://{path}", "x", "t") == total(np.arange(6.0))
+        user = ibis.duckdb.connect(path)
+        user.con.execute(f"CREATE {temporary} MACRO {macro}")
+        with pytest.raises(DataError, match="of its own"):
+            total(user.table("t"), "x")
+        user.disconnect()
+    with pytest.raises(DataError, match="of its own"):
+        total(f"duckdb://{tmp_path}/people.duckdb", "x", "t")
+
+
 def test_rows_are_positions_in_the_file(tmp_path):
     table = pa.table({"x": np.arange(1000.0)})
     pq.write_table(table, tmp_path / "people.parquet", row_group_size=100)

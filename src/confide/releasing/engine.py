@@ -77,6 +77,27 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_before_fork, after_in_parent=_SHARING.release, after_in_child=_SHARING.release)
 
 
+def check_functions(connection: Any) -> None:
+    """Refuse a DuckDB with functions in the place of its own: a macro may be called sum, or +, and lies in the file.
+
+    What it would compute for one record, or for all of them, nobody has proved anything about.
+    """
+    taken = set(_functions(connection, internal=False))
+    # most databases have none, and DuckDB has thousands
+    taken &= set(_functions(connection, internal=True)) if taken else set()
+    if taken:
+        raise DataError(
+            f"the database has a function {min(taken)!r} of its own, which would be computed instead of DuckDB's; "
+            "drop it, or export the column to a Parquet file"
+        )
+
+
+def _functions(connection: Any, *, internal: bool) -> list[str]:
+    query = "SELECT DISTINCT lower(function_name) FROM duckdb_functions() WHERE internal = ?"
+    problem = "the functions of the database cannot be listed"
+    return [name for (name,) in quietly(lambda: connection.con.execute(query, [internal]).fetchall(), problem)]
+
+
 def quietly(action: Callable[[], Result], problem: str) -> Result:
     """What `action` returns; if it fails, a `DataError` that names the kind of failure and holds nothing else of it."""
     try:
