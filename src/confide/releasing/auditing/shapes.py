@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import gzip
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from confide.errors import InvalidArgument
 from confide.published.errors import DataError
+from confide.releasing.delimited import Delimited
 
 TEXT_FILES = ("csv", "tsv", "csv.gz")
 #: types whose cells may hold what is no number
@@ -27,6 +27,15 @@ KINDS: dict[str, tuple[str, ...]] = {
     "duckdb table": _TYPES,
     "duckdb view": ("float64", "decimal"),
     "postgres": ("float64", "float32", "int64", "int32", "bool", "decimal", "text"),
+}
+#: the type that is tried instead of one that a reader is not tried with
+_WIDER = {
+    "float32": "float64",
+    "int32": "int64",
+    "uint64": "int64",
+    "bool": "int64",
+    "decimal": "float64",
+    "text": "objects",
 }
 _SUFFIXES = {
     ".csv": "csv", ".txt": "csv", ".tsv": "tsv", ".csv.gz": "csv.gz", ".tsv.gz": "csv.gz", ".csv.zst": "csv",
@@ -106,21 +115,9 @@ def _of_file(path: str, column: str | None) -> Shape:
         except (OSError, pa.ArrowException) as error:
             raise DataError(f"the file {path!r} cannot be read ({type(error).__name__})") from None
         return Shape("parquet", _kind(schema.field(_one(column, schema.names)).type))
-    if Path(path).exists() and not path.endswith(".zst"):
-        _one(column, _header(path, "\t" if reader == "tsv" else ","))
+    if Path(path).exists():
+        Delimited([path], column, None)  # looks at the first line alone
     return Shape(reader, "text")
-
-
-def _header(path: str, delimiter: str) -> list[str]:
-    """The names in the first line; nothing after it is looked at."""
-    import csv
-
-    try:
-        with gzip.open(path) if path.endswith(".gz") else Path(path).open("rb") as file:
-            line = file.readline().decode("utf-8-sig")
-        return next(csv.reader([line], delimiter=delimiter), [])
-    except (OSError, ValueError) as error:
-        raise DataError(f"the file {path!r} cannot be read ({type(error).__name__})") from None
 
 
 def _of_database(url: str, column: str | None, table: str | None) -> Shape:
@@ -147,22 +144,44 @@ def _of_memory(like: Any, column: str | None) -> Shape:
         return Shape("list", "objects")
     if isinstance(like, dict):
         return _of_memory(like[_one(column, list(like))], None)
-    if module in ("pandas", "polars") and hasattr(like, "columns"):
-        names = like.collect_schema().names() if hasattr(like, "collect") else list(like.columns)
-        like = like[[_one(column, names)]] if module == "pandas" else like.select(_one(column, names))
-        if module == "polars":
-            empty = like.head(0)
-            return Shape("polars", _kind((empty.collect() if hasattr(empty, "collect") else empty).to_arrow()[0].type))
-        like = like.iloc[:, 0]
-    if module == "pandas":
-        return Shape("pandas", "objects" if like.dtype == object else _kind(pa.from_numpy_dtype(like.dtype)))
+    if module == "pandas" and like.ndim == 2:
+        like = like[[_one(column, list(like.columns))]].iloc[:, 0]
+    if module == "polars" and hasattr(like, "collect_schema"):
+        like = like.select(_one(column, like.collect_schema().names()))
+    if module == "polars":
+        empty = like.head(0).collect() if hasattr(like, "collect") else like.head(0)
+        arrow = empty.to_arrow()
+        return _nearest("polars", _kind(arrow[0].type if isinstance(arrow, pa.Table) else arrow.type))
     if module == "pyarrow":
         kind = like.type if hasattr(like, "type") else like.schema.field(_one(column, like.schema.names)).type
-        return Shape("arrow", _kind(kind))
+        return _nearest("arrow", _kind(kind))
     dtype = getattr(like, "dtype", None)
     if dtype is None:
         raise InvalidArgument("like", type(like).__name__, "has no shape", "give a path, a URL, a table or an array")
-    return Shape("numpy", "objects" if dtype.kind == "O" else _kind(pa.from_numpy_dtype(dtype)))
+    return _nearest("pandas" if module == "pandas" else "numpy", _kind_of_dtype(dtype))
+
+
+def _kind_of_dtype(dtype: Any) -> str:
+    """Our name of the type of an array or series. How a type writes itself is not repeated: categories are records."""
+    import numpy as np
+    import pyarrow as pa
+
+    kind = getattr(dtype, "kind", "O")
+    if kind in "OUT" or dtype.name.startswith(("string", "category")):
+        return "objects"
+    try:
+        # a type of pandas that knows missing values has the kind, and the size, of NumPy's without
+        return _kind(pa.from_numpy_dtype(getattr(dtype, "numpy_dtype", dtype) if kind in "fiub" else np.dtype(dtype)))
+    except (TypeError, pa.ArrowException):
+        problem = f"the column holds {type(dtype).__name__}, not numbers; convert it before the release"
+        raise DataError(problem) from None
+
+
+def _nearest(reader: str, kind: str) -> Shape:
+    """The shape of a type, or of the next one that is tried through the reader."""
+    while kind not in KINDS[reader] and kind in _WIDER:
+        kind = _WIDER[kind]
+    return Shape(reader, kind)
 
 
 def _one(column: str | None, names: list[str]) -> str:
