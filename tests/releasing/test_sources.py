@@ -186,6 +186,27 @@ def test_a_database_whose_file_brings_its_own_functions_is_refused(tmp_path, mac
         total(f"duckdb://{tmp_path}/people.duckdb", "x", "t")
 
 
+def test_an_ibis_table_whose_types_follow_from_records_is_refused(tmp_path):
+    """DuckDB guesses the types of a text file by a sample: the first record once rounded 15,000 others, or did not."""
+    import ibis
+
+    (tmp_path / "people.csv").write_text("x\n3\n" + "3\n" * 25_000 + "3.5\n" * 15_000)
+    (tmp_path / "people.json").write_text('[{"x": 3}, {"x": 3.5}]')
+    user = ibis.duckdb.connect()
+    user.con.execute(f"CREATE VIEW inner_view AS SELECT * FROM '{tmp_path}/people.csv'")
+    user.con.execute("CREATE VIEW outer_view AS SELECT x + 1 AS x FROM inner_view WHERE x > 0")
+    user.con.register("objects", pd.DataFrame({"x": pd.Series([3, "3.5"], dtype=object)}))
+    guessed = [user.read_csv(tmp_path / "people.csv"), user.read_json(tmp_path / "people.json")]
+    guessed += [user.table(name) for name in ("outer_view", "objects")]
+    for table in guessed:
+        with pytest.raises(DataError, match="types"):
+            total(table, "x", missing=0.0)
+    pq.write_table(pa.table({"x": X}), tmp_path / "people.parquet")
+    user.con.execute("CREATE TABLE t AS SELECT unnest(?::DOUBLE[]) AS x", [X.tolist()])
+    declared = [user.read_parquet(tmp_path / "people.parquet"), user.table("t"), ibis.memtable({"x": X})]
+    assert all(total(table, "x") == EXPECTED for table in declared)
+
+
 def test_rows_are_positions_in_the_file(tmp_path):
     table = pa.table({"x": np.arange(1000.0)})
     pq.write_table(table, tmp_path / "people.parquet", row_group_size=100)

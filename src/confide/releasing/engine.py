@@ -7,6 +7,7 @@ the next one. So what may fail runs inside `quietly`, and the refusal is raised 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import threading
 from collections.abc import Callable, Iterator
@@ -90,6 +91,29 @@ def check_functions(connection: Any) -> None:
             f"the database has a function {min(taken)!r} of its own, which would be computed instead of DuckDB's; "
             "drop it, or export the column to a Parquet file"
         )
+
+
+#: functions that DuckDB reads tables with whose types are declared: by a table, a schema of Arrow or of a Parquet file
+_TYPED = ("SEQ_SCAN", "ARROW_SCAN", "PYTHON_ARROW_SCAN", "PARQUET_SCAN", "READ_PARQUET")
+
+
+def check_types(connection: Any, table: Any) -> None:
+    """Refuse a DuckDB table, or a view, whose types are found by looking at records: one decides how others are read.
+
+    What is behind a name only the engine's plan tells; making it reads nothing but what DuckDB guesses by.
+    """
+    query = f"EXPLAIN (FORMAT JSON) {staged_sql(connection, table)}"
+    problem = "the database does not say where the table is read from"
+    plan = quietly(lambda: json.loads(connection.con.execute(query).fetchall()[0][1]), problem)
+    while plan:
+        node = plan.pop()
+        function = dict(node.get("extra_info") or {}).get("Function", _TYPED[0])
+        if function not in _TYPED:
+            raise DataError(
+                f"DuckDB reads the table by {function.lower()}, which may find types by looking at records; give the "
+                "path of the file itself, which is read with declared types, or a table"
+            )
+        plan += node.get("children", [])
 
 
 def _functions(connection: Any, *, internal: bool) -> list[str]:

@@ -20,7 +20,7 @@ from confide.errors import InvalidArgument
 from confide.published.errors import DataError
 from confide.releasing.cells import identifier, number
 from confide.releasing.delimited import Delimited
-from confide.releasing.engine import check_functions, duckdb, quietly
+from confide.releasing.engine import check_functions, check_types, duckdb, quietly
 from confide.releasing.files import REMOTE, files_of, is_parquet
 from confide.releasing.memory import arrow_table, check_identifier, wanted
 from confide.releasing.parquet import count_of, parquet_tables
@@ -164,8 +164,6 @@ def _of_database(connection: Any, table: Any, column: str | None, also: str | No
             f"exact whole numbers are not known to come out of {connection.name}; "
             f"use {', '.join(ENGINES)}, or export the column to a Parquet file"
         )
-    if connection.name == "duckdb":
-        check_functions(connection)
     names = list(table.columns)
     released = wanted(column, names)
     chosen = {"x": table[released]}
@@ -173,7 +171,11 @@ def _of_database(connection: Any, table: Any, column: str | None, also: str | No
         check_identifier(also, names, released)
         chosen["id"] = table[also]
     readable = _readable(table.select(**chosen), connection.name, column, also)
-    return Source(connection, _without_statistics(readable) if connection.name == "duckdb" else readable)
+    if connection.name != "duckdb":
+        return Source(connection, readable)
+    check_functions(connection)
+    check_types(connection, table.select(**chosen))
+    return Source(connection, _without_statistics(readable))
 
 
 def _without_statistics(table: Any) -> Any:
