@@ -106,10 +106,10 @@ def _release(
     origin = Origin()
     if ledger is not None:
         # refuse before a single record is read, and answer from the store before anything is computed
-        ledger.foresee(request, fresh=fresh)
+        decided = ledger.foresee(request, fresh=fresh)
         data = settled(data)
         origin = origin_of(data, table, request.column, request.part)
-        stored = ledger.find(request, origin, fresh=fresh)
+        stored = None if decided else ledger.find(request, origin, fresh=fresh)
         if stored is not None:
             return stored
     compute = _records if isinstance(channel.statistic, Each) else _numbers
