@@ -94,6 +94,7 @@ def _release(
 ) -> Release:
     from confide.releasing.aggregate import check_missing, records_needed
     from confide.releasing.content import settled
+    from confide.releasing.held import holding
     from confide.releasing.ledger import Request
     from confide.releasing.memory import with_name
     from confide.releasing.origin import Origin, origin_of
@@ -104,24 +105,23 @@ def _release(
     told |= {"missing": check_missing(missing, channel.statistic.bounds)}
     request = Request(channel, **told)
     origin = Origin()
-    if ledger is not None:
-        # refuse before a single record is read, and answer from the store before anything is computed
-        decided = ledger.foresee(request, fresh=fresh)
-        data = settled(data)
-        origin = origin_of(data, table, request.column, request.part)
-        stored = None if decided else ledger.find(request, origin, fresh=fresh)
-        if stored is not None:
-            return stored
-    compute = _records if isinstance(channel.statistic, Each) else _numbers
-    also = request.part.column if isinstance(request.part, Hashed) else None
-    stop = records_needed(channel, request.part, request.missing)
-    with open_source(data, request.column, table, also, stop) as source:
-        publish = compute(plan, source, told)
-    if ledger is None:
-        return publish()
-    if origin.content is not None:
-        origin.content.check(source.files)
-    return ledger.record(request, publish, origin, fresh=fresh)
+    with holding(None if ledger is None else data) as held:
+        if ledger is not None:
+            # refuse before a single record is read, and answer from the store before anything is computed
+            decided = ledger.foresee(request, fresh=fresh)
+            data = settled(data)
+            origin = origin_of(data, table, request.column, request.part, held)
+            stored = None if decided else ledger.find(request, origin, fresh=fresh)
+            if stored is not None:
+                return stored
+        compute = _records if isinstance(channel.statistic, Each) else _numbers
+        also = request.part.column if isinstance(request.part, Hashed) else None
+        stop = records_needed(channel, request.part, request.missing)
+        with open_source(data, request.column, table, also, stop, None if held is None else held.files) as source:
+            publish = compute(plan, source, told)
+        if held is not None:
+            held.check()
+    return publish() if ledger is None else ledger.record(request, publish, origin, fresh=fresh)
 
 
 def _plan(channel: Channel) -> Plan:
