@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from confide.channel import Channel
-from confide.errors import ConfideError, IncompatibleError, InvalidArgument, NoiseWarning
+from confide.errors import InvalidArgument, NoiseWarning
 from confide.published.errors import DataError
 from confide.published.extras import needs
 from confide.published.part import Hashed, Part, check_part
@@ -98,10 +98,11 @@ def _release(
     from confide.releasing.ledger import Request
     from confide.releasing.memory import with_name
     from confide.releasing.origin import Origin, origin_of
+    from confide.releasing.plan import plan_of
     from confide.releasing.source import open_source
 
     data, told["column"] = with_name(data, told["column"])
-    plan = _plan(channel)
+    plan = plan_of(channel)
     told |= {"missing": check_missing(missing, channel.statistic.bounds)}
     request = Request(channel, **told)
     origin = Origin()
@@ -122,21 +123,6 @@ def _release(
         if held is not None:
             held.check()
     return publish() if ledger is None else ledger.record(request, publish, origin, fresh=fresh)
-
-
-def _plan(channel: Channel) -> Plan:
-    """What is published, or why it cannot be: no record has been read yet, so an error may say anything."""
-    from confide.releasing.plan import plan_of
-
-    try:
-        return plan_of(channel)
-    except (ConfideError, ImportError):
-        raise
-    except Exception as error:
-        # numbers at the end of the floats, where something on the way overflows or has no value
-        raise IncompatibleError(
-            f"{channel!r} cannot be released ({type(error).__name__}: {str(error)[:200]})"
-        ) from error
 
 
 def _numbers(plan: Plan, source: Source, told: dict[str, Any]) -> Callable[[], Release]:
