@@ -252,3 +252,10 @@ def test_absurd_levels_are_neither_released_nor_loaded(privacy):
         parse(json.dumps(encode(cf.Release(channel, 0.5))))
     by_scale = cf.Release(cf.Channel(MEAN.statistic, cf.Laplace(scale=1e-20), 2), 0.5)
     assert parse(json.dumps(encode(by_scale))) == by_scale
+
+
+def test_a_plan_that_overflows_is_refused_in_words():
+    """A lattice near the end of the floats: OverflowError for whoever asked for the plan and not for a release."""
+    channel = cf.Channel(cf.Each("x**-1", (3.0, 1.7e308)), cf.Laplace(cf.PureDP(3.0), step=1e308), n=2)
+    with pytest.raises(cf.IncompatibleError, match="cannot be released"):
+        plan_of(channel)

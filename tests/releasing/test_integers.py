@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import confide as cf
+from confide.releasing import quantise
 from confide.releasing.plan import plan_of
 from tests.releasing.exactly import numbers, whole_numbers
 
@@ -89,13 +90,18 @@ def test_library_functions_agree_between_engines_and_numpy(expression, postgres,
         assert abs(numbers(plan, *source)[0] - near) <= len(values)
 
 
-def test_rounding_is_half_up_to_the_last_bit():
-    """The doubles next to a half, where adding ½ in floating point gives the wrong integer."""
-    plan = plan_for(["x"], 1)
-    step = plan.grid.step
-    for steps in (0.5 - 2**-54, 0.5, -0.5, -0.5 - 2**-53, 1.5 - 2**-52, -1.5, 2.5, 4e5 + 0.5):
-        found = numbers(plan, [float(Fraction(steps) * step)])
-        assert found == [math.floor(Fraction(steps) + Fraction(1, 2))]
+@pytest.mark.parametrize("epsilon", [1.0, 2e9, 4e9, 1e12])
+def test_rounding_is_half_up_to_the_last_bit(epsilon, postgres, postgres_table):
+    """The doubles next to a half, where adding ½ in floating point gives the wrong integer; by doubles and integers."""
+    plan = plan_for(["x"], 1, cf.Laplace(cf.PureDP(epsilon)))
+    step, end = plan.grid.step, plan.grid.high[0]
+    assert (end < quantise.EXACT) == (epsilon < 4e9)
+    halves = (0.5 - 2**-54, 0.5, -0.5, -0.5 - 2**-53, 1.5 - 2**-52, -1.5, 2.5, 4e5 + 0.5)
+    for steps in (*halves, end - 0.5, 0.5 - end, float(end), math.nextafter(end, 0), -math.nextafter(end, 0)):
+        values = [float(Fraction(steps) * step)]
+        nearest = expected(plan, values)
+        assert numbers(plan, values) == nearest
+        assert numbers(plan, postgres, "x", postgres_table(values)) == nearest
 
 
 @pytest.mark.parametrize("n", [3, 1000])

@@ -216,7 +216,7 @@ def test_a_small_file_of_many_records_is_refused_before_it_is_read(tmp_path):
     """One page that holds 800 megabytes of zeros in a few bytes."""
     path = tmp_path / "bomb.parquet"
     pq.write_table(pa.table({"x": np.zeros(10**8)}), path, compression="zstd", use_dictionary=False,
-                   row_group_size=10**8, data_page_size=2**30)  # fmt: skip
+                   row_group_size=10**8, data_page_size=2**30, max_rows_per_page=10**8)  # fmt: skip
     assert path.stat().st_size < 10**6
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(BOMB), str(path)],

@@ -153,7 +153,7 @@ def test_a_file_that_shrinks_while_it_is_read_is_refused(tmp_path):
 
 def test_regular_blocks_are_read_as_all_others(monkeypatch):
     """Lines that are as they should be are read in a faster way, if all lines of their block are."""
-    from confide.releasing import delimited
+    from confide.releasing import delimited, files
 
     asked = []
     cells = [text for text in [*texts(RECORDS), *TEXTS, "9" * 401, "3\r", "+-3", "3_0", "\xe9"] if "," not in text]
@@ -162,7 +162,7 @@ def test_regular_blocks_are_read_as_all_others(monkeypatch):
             fields = {"id": range(len(cells)), "x": cells, "z": ["note"] * len(cells)}
             rows = zip(*(fields[name] for name in names.split(",")), strict=True)
             block = "".join(",".join(map(str, row)) + end for row in rows if '"' not in str(row)).encode()
-            layout = delimited.layout_of(f"{names}\n".encode(), "people.csv", "x", "id")
+            layout = delimited.layout_of(f"{names}\n".encode(), files.File("people.csv", "people.csv"), "x", "id")
             found = []
             for choose in (delimited._regular, lambda *_: False):
                 with monkeypatch.context() as patch:

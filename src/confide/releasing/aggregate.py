@@ -88,7 +88,7 @@ def record_batches(plan: Plan, source: Source, part: Part | str | None, missing:
 
 
 def _counts(table: Any) -> dict[str, Any]:
-    return {"n": table.count(), "present": table["present"].sum()}
+    return {"n": table.count(), "present": table.count(where=table["present"])}
 
 
 def _records(plan: Plan, source: Source, part: Part | str | None, missing: float | str | None) -> Any:
@@ -178,7 +178,7 @@ def _check(channel: Channel, row: dict[str, Any], missing: object, part: Part | 
     """Refuse missing values and another n. How many records there are is public; how many lack a value is not."""
     if row["n"] == 0:
         raise DataError("there are no records")
-    if missing is None and (row["present"] or 0) < row["n"]:
+    if missing is None and row["present"] < row["n"]:
         raise DataError(
             "some values are missing, not a number or infinite; give missing=<a public number within the bounds> "
             'to impute them, or missing="public" if it is no secret which records lack a value'

@@ -6,10 +6,9 @@ the records, so it is keyed with the ledger's secret before it is written, and i
 
 from __future__ import annotations
 
-import glob
 import hashlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,9 +17,9 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from confide.published.errors import DataError
 from confide.releasing.cells import identifier_of, number_of
 from confide.releasing.engine import quietly
+from confide.releasing.held import Held
 from confide.releasing.memory import UNREADABLE
 
 #: bytes that are digested at once, each block in a thread of its own
@@ -30,20 +29,11 @@ _THREADS = 4
 
 @dataclass(frozen=True)
 class Content:
-    """A digest of what a source holds, or of where it is; and the files that must stay as they are until the end."""
+    """A digest of what a source holds, or of where it is."""
 
     digest: bytes
     #: whether the digest is of the records themselves, so that positions mean something
     whole: bool
-    #: a path or a pattern, and the files that it named
-    path: str = ""
-    files: tuple[tuple[str, tuple[int, ...]], ...] = ()
-
-    def check(self, read: Sequence[str]) -> None:
-        """Refuse files that changed since they were digested, and a path or a pattern that names others or did so."""
-        names = _names(self.path) if self.files else []
-        if self.files and (list(read) != names or _states(names) != self.files):
-            raise DataError("the file changed while it was read; release from a file that stays as it is")
 
 
 def settled(data: Any) -> Any:
@@ -53,8 +43,8 @@ def settled(data: Any) -> Any:
     return data
 
 
-def content_of(data: Any, table: str | None, columns: Sequence[str]) -> Content | None:
-    """The content of a source, of some columns or of all if none is named.
+def content_of(data: Any, table: str | None, columns: Sequence[str], held: Held | None = None) -> Content | None:
+    """The content of a source, of some columns or of all if none is named; of files, those that are held.
 
     None where it cannot be told apart from others: Ibis tables, and objects that may look different the next time.
     """
@@ -64,7 +54,7 @@ def content_of(data: Any, table: str | None, columns: Sequence[str]) -> Content 
     text = str(data)
     if "://" in text and not text.startswith("file://"):
         return Content(_digest(b"url", *_place(text), str(table).encode()), whole=False)
-    return _files(text.removeprefix("file://"))
+    return None if held is None else _files(held)
 
 
 def _place(url: str) -> list[bytes]:
@@ -74,55 +64,22 @@ def _place(url: str) -> list[bytes]:
     return [text.encode() for text in (parts.scheme, user.partition(":")[0], host, parts.path, parts.query)]
 
 
-def _names(path: str) -> list[str]:
-    """The files behind a path, as the reader finds them: a name with brackets may be a file of that very name."""
-    return [path] if Path(path).exists() else sorted(glob.glob(path, recursive=True))  # noqa: PTH207
-
-
-def _files(path: str) -> Content | None:
-    names = _names(path)
-    states = _states(names)
+def _files(held: Held) -> Content | None:
+    names = [file.name for file in held.files]
+    # the names decide in which order the files are read, and by which reader
+    told = ["".join(Path(held.path).suffixes)] if len(names) == 1 else _relative(names)
     try:
-        if not states or any(not Path(name).is_file() for name, _ in states):
-            return None
-        # the names decide in which order the files are read, and by which reader
-        told = ["".join(Path(path).suffixes)] if len(names) == 1 else _relative(names)
-        digests = [_digest_of_file(Path(name)) for name, _ in states]
+        digests = [_digest_of_file(Path(file.path)) for file in held.files]
     except OSError:
         return None  # the reader will say why
     parts = [part for name, digest in zip(told, digests, strict=True) for part in (name.encode(), digest)]
-    return Content(_digest(b"files", *parts), whole=True, path=path, files=states)
+    return Content(_digest(b"files", *parts), whole=True)
 
 
 def _relative(names: Sequence[str]) -> list[str]:
     """The names as seen from the folder that all of them are in."""
     folder = os.path.commonpath(names)
     return [Path(os.path.relpath(name, folder)).as_posix() for name in names]
-
-
-def _states(names: Sequence[str]) -> tuple[tuple[str, tuple[int, ...]], ...]:
-    """Which files the names lead to, through links, and how each of them is."""
-    return tuple((os.path.realpath(name), _state(name)) for name in names)
-
-
-def _state(path: str) -> tuple[int, ...]:
-    """A file, and the links that lead to it: one that was exchanged and put back is another one."""
-    try:
-        found = [Path(path).stat(), *(link.lstat() for link in _links(Path(path).absolute()))]
-    except (OSError, RecursionError):
-        return ()
-    return tuple(
-        n for each in found for n in (each.st_dev, each.st_ino, each.st_size, each.st_mtime_ns, each.st_ctime_ns)
-    )
-
-
-def _links(path: Path) -> Iterator[Path]:
-    """The links on the way to a file, and those on the way that they name."""
-    for place in (*reversed(path.parents), path):
-        if place.is_symlink():
-            yield place
-            yield from _links(place.parent / place.readlink() / path.relative_to(place))
-            return
 
 
 def _digest_of_file(path: Path) -> bytes:

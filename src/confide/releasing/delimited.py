@@ -25,7 +25,7 @@ import numpy as np
 from confide.published.errors import DataError
 from confide.releasing.cells import LONGEST
 from confide.releasing.engine import quietly
-from confide.releasing.files import is_tab_separated, open_bytes
+from confide.releasing.files import File, is_tab_separated, open_bytes
 from confide.releasing.memory import check_identifier, wanted
 
 #: bytes that are looked at together: few enough that memory for them is used again and again, not asked for anew
@@ -51,7 +51,7 @@ class Layout:
 class Delimited:
     """The wanted columns of files, as a stream of Arrow batches that DuckDB can ask for again and again."""
 
-    def __init__(self, files: list[str], column: str | None, identifier: str | None, stop: int | None = None) -> None:
+    def __init__(self, files: list[File], column: str | None, identifier: str | None, stop: int | None = None) -> None:
         import pyarrow as pa
 
         self._stop = stop if len(files) == 1 else None
@@ -69,7 +69,7 @@ class Delimited:
         batches = (batch for file, layout in self._layouts for batch in self._batches(file, layout))
         return pa.RecordBatchReader.from_batches(self._schema, batches).__arrow_c_stream__(requested_schema)
 
-    def _batches(self, file: str, layout: Layout) -> Iterator[Any]:
+    def _batches(self, file: File, layout: Layout) -> Iterator[Any]:
         import pyarrow as pa
 
         for block in blocks_of(file, layout, self._stop, alone=len(self._layouts) == 1):
@@ -77,7 +77,7 @@ class Delimited:
             yield pa.record_batch(columns or _columns(block, layout), schema=self._schema)
 
 
-def _first_line(file: str) -> bytes:
+def _first_line(file: File) -> bytes:
     with open_bytes(file) as stream:
         line = b""
         while b"\n" not in line and len(line) <= LONGEST_LINE and (more := stream.read(2**12)):
@@ -85,12 +85,12 @@ def _first_line(file: str) -> bytes:
     return line.partition(b"\n")[0] + b"\n" * (b"\n" in line)
 
 
-def layout_of(line: bytes, file: str, column: str | None, identifier: str | None) -> Layout:
+def layout_of(line: bytes, file: File, column: str | None, identifier: str | None) -> Layout:
     """The layout of a file by its first line."""
     text = line.decode("utf-8-sig", "replace").rstrip("\r\n")
     if not line.endswith(b"\n") or not {"\0", "\r", "\ufffd"}.isdisjoint(text):
         raise DataError(
-            f"the first line of {file!r} is no line of names; write the file as UTF-8 text with the names of its "
+            f"the first line of {file.name!r} is no line of names; write the file as UTF-8 text with the names of its "
             "columns in the first line, each line ended by a line feed"
         )
     candidates = "\t" if is_tab_separated(file) else ",;\t|"
@@ -108,7 +108,7 @@ def _names(text: str, separator: str) -> list[str]:
     return quietly(lambda: next(csv.reader([text], delimiter=separator), [""]), "the first line cannot be read as CSV")
 
 
-def blocks_of(file: str, layout: Layout, stop: int | None = None, *, alone: bool = True) -> Iterator[bytes]:
+def blocks_of(file: File, layout: Layout, stop: int | None = None, *, alone: bool = True) -> Iterator[bytes]:
     """The lines after the first in blocks of whole lines, each ended by a line feed.
 
     In a file of one column a last record that is empty and does not end is not to be seen: it is there if there must be

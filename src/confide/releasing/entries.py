@@ -43,23 +43,28 @@ def open_dataset(book: Book, name: str, budget: Privacy) -> Privacy:
     return accounts.load(book, name).budget
 
 
-def foresee(book: Book, request: Request, seen: tuple[int, str] | None, *, fresh: bool) -> bool:
-    """Refuse what cannot be paid for in any case; whether entries are missing that were `seen` before."""
+def foresee(book: Book, request: Request, seen: tuple[int, str] | None, *, fresh: bool) -> tuple[bool, bool]:
+    """Refuse what cannot be paid for in any case; whether all is decided, and whether entries `seen` before are lost.
+
+    It is decided where no content has an answer, and the budget pays whatever the part falls on.
+    """
     assert request.dataset is not None
     account = accounts.load(book, request.dataset)
+    decided = False
     if fresh or not book.asked(request.key):
         guarantee = request.channel.guarantee
         cost = accounts.cost_of(account, guarantee)
+        most = budgets.plus(account.spent, cost)
         # a part may fall on places that had less than the worst
-        parallel = isinstance(request.part, Rows | Hashed)
-        after = budgets.larger(account.spent, cost) if parallel else budgets.plus(account.spent, cost)
-        refused = budgets.refusal(account.budget, account.spent, after, guarantee, account.name)
+        least = budgets.larger(account.spent, cost) if isinstance(request.part, Rows | Hashed) else most
+        refused = budgets.refusal(account.budget, account.spent, least, guarantee, account.name)
         if refused is not None:
             raise BudgetError(refused)
+        decided = budgets.refusal(account.budget, account.spent, most, guarantee, account.name) is None
     if seen is None:
-        return False
+        return decided, False
     entry = book.at(account.name, seen[0])
-    return entry is None or entry["seal"] != seen[1]
+    return decided, entry is None or entry["seal"] != seen[1]
 
 
 def find(book: Book, request: Request, origin: Origin, ledger: str, *, fresh: bool) -> Release | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,14 @@ REMOTE = ("http", "https", "s3", "gs", "gcs", "abfs")
 PARQUET = (".parquet", ".pq")
 DELIMITED = (".csv", ".tsv", ".txt")
 _COMPRESSED = {".gz": "gzip", ".zst": "zstd"}
+
+
+@dataclass(frozen=True)
+class File:
+    """A file by the name that says what it is, and the path by which it is opened."""
+
+    name: str
+    path: str
 
 
 def is_parquet(path: str) -> bool:
@@ -27,7 +36,7 @@ def is_parquet(path: str) -> bool:
     return False
 
 
-def files_of(path: str) -> list[str]:
+def files_of(path: str) -> list[File]:
     """The files behind a path or a pattern on this machine, sorted by name: their order is that of the records.
 
     A name with brackets may be a file of that very name.
@@ -35,15 +44,16 @@ def files_of(path: str) -> list[str]:
     found = [path] if Path(path).exists() else sorted(glob.glob(path, recursive=True))  # noqa: PTH207
     if not found:
         raise DataError(f"there is no file {path!r}")
-    return found
+    return [File(name, name) for name in found]
 
 
-def open_bytes(path: str) -> Any:
+def open_bytes(file: File) -> Any:
     """A stream of the bytes of a file, decompressed."""
     import pyarrow as pa
     from pyarrow import fs
 
-    compression = _COMPRESSED.get(Path(path).suffix.lower())
+    path = file.path
+    compression = _COMPRESSED.get(Path(file.name).suffix.lower())
     scheme = path.partition("://")[0] if "://" in path else ""
     if scheme in ("http", "https"):
         import urllib.request
@@ -57,9 +67,9 @@ def open_bytes(path: str) -> Any:
     return pa.CompressedInputStream(stream, compression) if compression else stream
 
 
-def is_tab_separated(path: str) -> bool:
+def is_tab_separated(file: File) -> bool:
     """Whether the name says that tabs separate the fields."""
-    return _uncompressed(path.lower()).endswith(".tsv")
+    return _uncompressed(file.name.lower()).endswith(".tsv")
 
 
 def _uncompressed(lower: str) -> str:

@@ -175,15 +175,19 @@ class Ledger:
 
         self._store.run(walk, writes=False)
 
-    def foresee(self, request: Request, *, fresh: bool) -> None:
-        """Refuse, before a single record is read, what the budget cannot pay for whatever the records are."""
+    def foresee(self, request: Request, *, fresh: bool) -> bool:
+        """Refuse, before a single record is read, what the budget cannot pay for whatever the records are.
+
+        Whether that decides it: then `find` has nothing to add.
+        """
         from confide.releasing import entries
 
         assert request.dataset is not None
         seen = registry.seen(self._store.identity, request.dataset)
-        lost = self._store.run(lambda book: entries.foresee(book, request, seen, fresh=fresh), writes=False)
+        decided, lost = self._store.run(lambda book: entries.foresee(book, request, seen, fresh=fresh), writes=False)
         if lost:
             registry.warn_of_copy(request.dataset)
+        return decided
 
     def find(self, request: Request, origin: Origin, *, fresh: bool) -> Release | None:
         """The stored release of a request; without one, a refusal if the budget cannot pay for it."""

@@ -17,6 +17,7 @@ from typing import Any
 
 from confide.published.part import Hashed, Part, Rows
 from confide.releasing.content import Content, content_of
+from confide.releasing.held import Held
 from confide.releasing.source import identity_of
 
 
@@ -32,13 +33,15 @@ class Origin:
     members: tuple[str | bytes, ...] | None = None
 
 
-def origin_of(data: Any, table: str | None, column: str | None, part: Part | str | None) -> Origin:
+def origin_of(
+    data: Any, table: str | None, column: str | None, part: Part | str | None, held: Held | None = None
+) -> Origin:
     """The origin of some data; the whole of them is digested, unless they are in a database."""
     place = identity_of(data, table)
     identifier = part.column if isinstance(part, Hashed) else None
     # a column with few values may look the same after its records were exchanged, so positions need the whole table
     wanted = [] if isinstance(part, Rows) else [name for name in (column, identifier) if name is not None]
-    content = content_of(data, table, wanted)
+    content = content_of(data, table, wanted, held)
     members: tuple[str | bytes, ...] | None = None
     if isinstance(part, Rows) and content is not None and content.whole:
         members = ("rows", content.digest)

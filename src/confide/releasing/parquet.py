@@ -13,13 +13,14 @@ from typing import Any
 
 from confide.published.errors import DataError
 from confide.releasing.engine import quietly
+from confide.releasing.files import File
 from confide.releasing.memory import check_identifier, wanted
 
 #: how often the schema may change from file to file
 MOST_SCHEMAS = 200
 
 
-def parquet_tables(connection: Any, files: list[str], column: str | None, identifier: str | None) -> list[Any]:
+def parquet_tables(connection: Any, files: list[File], column: str | None, identifier: str | None) -> list[Any]:
     """Tables with the columns asked for, named x and id, in the order of the files: one for each run of one schema."""
     problem = "the file cannot be read as Parquet"
     schemas = quietly(lambda: [(_schema(connection, file), file) for file in files], problem)
@@ -40,20 +41,20 @@ def parquet_tables(connection: Any, files: list[str], column: str | None, identi
     return tables
 
 
-def count_of(connection: Any, files: list[str]) -> int:
+def count_of(connection: Any, files: list[File]) -> int:
     """The number of records by the files' own words: nothing is read, so that what is too much is refused at once."""
     query = "SELECT sum(num_rows) FROM parquet_file_metadata(?)"
-    names = [glob.escape(file) for file in files]
+    names = [glob.escape(file.path) for file in files]
     found = quietly(lambda: connection.con.execute(query, [names]).fetchall(), "the file cannot be read as Parquet")
     return int(found[0][0])
 
 
-def _schema(connection: Any, file: str) -> tuple[tuple[str, str], ...]:
+def _schema(connection: Any, file: File) -> tuple[tuple[str, str], ...]:
     query = "DESCRIBE SELECT * FROM read_parquet(?, hive_partitioning = false)"
-    return tuple((row[0], row[1]) for row in connection.con.execute(query, [glob.escape(file)]).fetchall())
+    return tuple((row[0], row[1]) for row in connection.con.execute(query, [glob.escape(file.path)]).fetchall())
 
 
-def _table(connection: Any, files: list[str], chosen: dict[str, str], options: dict[str, str]) -> Any:
-    names = [glob.escape(file) for file in files]
+def _table(connection: Any, files: list[File], chosen: dict[str, str], options: dict[str, str]) -> Any:
+    names = [glob.escape(file.path) for file in files]
     table = connection.read_parquet(names, hive_partitioning=False, union_by_name=False, **options)
     return table.select(**{new: table[old] for new, old in chosen.items()})

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from confide.channel import Channel
-from confide.errors import IncompatibleError
+from confide.errors import ConfideError, IncompatibleError
 from confide.expression import Expression
 from confide.mechanism import AdditiveLaw, ExponentialLaw, Gaussian, NoiselessLaw, ResponseLaw, SmoothLaw
 from confide.mechanism.additive import AdditiveMechanism
@@ -112,6 +112,19 @@ class Response(Plan):
 
 def plan_of(channel: Channel) -> Plan:
     """The plan of a channel; refused for what must not or cannot be released."""
+    try:
+        return _planned(channel)
+    except (ConfideError, ImportError):
+        raise
+    except Exception as error:
+        # numbers at the end of the floats, where something on the way overflows or has no value; no record has been
+        # read yet, so an error may say anything
+        raise IncompatibleError(
+            f"{channel!r} cannot be released ({type(error).__name__}: {str(error)[:200]})"
+        ) from error
+
+
+def _planned(channel: Channel) -> Plan:
     from confide.releasing.ranks import Ranks, Smooth
 
     if isinstance(channel.law, NoiselessLaw):

@@ -15,6 +15,7 @@ and does.
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass
 from fractions import Fraction
@@ -33,6 +34,8 @@ from confide.statistic import Mean
 FINENESS = Fraction(1, 2**20)
 #: whole numbers that every engine can hold and subtract in 64 bits
 LARGEST = 2**61
+#: twice as much, and one more, are whole numbers that doubles hold
+EXACT = 2**51
 
 
 @dataclass(frozen=True)
@@ -147,10 +150,13 @@ def quantised(channel: Channel, grid: Grid, table: Any, column: str, engine: str
     for index, transform in enumerate(channel.statistic.transforms):
         assert isinstance(transform, Expression)
         table, value = read_in_database(transform.tree, table, column, engine)
-        table = table.mutate(s=column_of(table, value))
-        table = table.mutate(rounded=_rounded(channel, grid, table["s"]))
+        # each stage takes time with every record: s has one where it is needed more than once
+        staged = isinstance(channel.law, ResponseLaw) or grid.step > 1
+        table = table.mutate(**{f"s{index}": column_of(table, value)}) if staged else table
+        s = table[f"s{index}"] if staged else column_of(table, value)
+        table = table.mutate(**{f"rounded{index}": _rounded(channel, grid, s)})
         ends = (_whole(grid.low[index]), _whole(grid.high[index]))
-        table = table.mutate(**{f"q{index}": _between(table["rounded"], *ends)}).drop("s", "rounded")
+        table = table.mutate(**{f"q{index}": _between(table[f"rounded{index}"], *ends)})
     return table
 
 
@@ -169,7 +175,23 @@ def _rounded(channel: Channel, grid: Grid, value: Any) -> Any:
         value = (value.abs() < double(float(grid.step / 4))).ifelse(double(0.0), value)
     power_of_two = grid.step.numerator.bit_count() == 1 and grid.step.denominator.bit_count() == 1
     doubled = value * double(float(2 / grid.step)) if power_of_two else value / double(float(grid.step / 2))
-    return (doubled.floor().cast("int64") + _whole(1)) >> _whole(1)
+    if max(map(abs, (*grid.low, *grid.high))) < EXACT:
+        # the same whole numbers as doubles, for which engines are faster; one beyond them stays so, and is clamped
+        floor = _floor_of_doubles()
+        return floor((floor(doubled) + double(1.0)) * double(0.5)).cast("int64")
+    return (doubled.floor() + _whole(1)) >> _whole(1)
+
+
+@functools.cache
+def _floor_of_doubles() -> Any:
+    """The engine's own floor, whose results are doubles as well: Ibis would make integers of them."""
+    import ibis
+
+    @ibis.udf.scalar.builtin(name="floor", signature=(("float64",), "float64"))  # type: ignore[untyped-decorator, unused-ignore]
+    def floor(value: Any) -> Any:
+        """The largest whole number that is not above a double."""
+
+    return floor
 
 
 def _balanced_sum(terms: list[Any]) -> Any:

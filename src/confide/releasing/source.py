@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from pathlib import Path
@@ -21,7 +21,7 @@ from confide.published.errors import DataError
 from confide.releasing.cells import identifier, number
 from confide.releasing.delimited import Delimited
 from confide.releasing.engine import check_functions, check_types, duckdb, quietly
-from confide.releasing.files import REMOTE, files_of, is_parquet
+from confide.releasing.files import REMOTE, File, files_of, is_parquet
 from confide.releasing.memory import arrow_table, check_identifier, wanted
 from confide.releasing.parquet import count_of, parquet_tables
 
@@ -41,8 +41,6 @@ class Source:
     owned: bool = False
     #: how many records there are, where that is known without reading them
     rows: int | None = None
-    #: the files that are read
-    files: tuple[str, ...] = ()
 
     @property
     def engine(self) -> str:
@@ -58,11 +56,17 @@ class Source:
 
 
 def open_source(
-    data: Any, column: str | None, table: str | None, also: str | None = None, stop: int | None = None
+    data: Any,
+    column: str | None,
+    table: str | None,
+    also: str | None = None,
+    stop: int | None = None,
+    files: Sequence[File] | None = None,
 ) -> Source:
     """The source behind whatever a user gave as data.
 
-    `also` is the column of an identifier that is needed, and `stop` how many records there must be, where that is said.
+    `also` is the column of an identifier that is needed, `stop` how many records there must be, where that is said, and
+    `files` the files behind a path, where they were looked up before.
     """
     import ibis
     from ibis.backends import BaseBackend
@@ -78,7 +82,7 @@ def open_source(
     text = str(data)
     scheme = _scheme(text)
     if not scheme or scheme in (*REMOTE, "file"):
-        return _owned(duckdb(), lambda connection: _of_files(connection, text, column, also, stop))
+        return _owned(duckdb(), lambda connection: _of_files(connection, text, column, also, stop, files))
     if not isinstance(table, str) or not table:
         raise _no_table(table)
     return _owned(_connect(text), lambda connection: _of_database(connection, _table(connection, table), column, also))
@@ -127,22 +131,25 @@ def _of_memory(connection: Any, data: Any, column: str | None, also: str | None)
     return Source(connection, _readable(records, "duckdb", column, also), ordered=True, rows=arrow.num_rows)
 
 
-def _of_files(connection: Any, path: str, column: str | None, also: str | None, stop: int | None) -> Source:
+def _of_files(
+    connection: Any, path: str, column: str | None, also: str | None, stop: int | None, held: Sequence[File] | None
+) -> Source:
     parquet = is_parquet(path)
-    files = _remote_files(connection, path) if _scheme(path) in REMOTE else files_of(path.removeprefix("file://"))
+    remote = _scheme(path) in REMOTE
+    files = list(held or (_remote_files(connection, path) if remote else files_of(path.removeprefix("file://"))))
     if parquet:
         tables = parquet_tables(connection, files, column, also)
         readable = [_readable(table, "duckdb", column, also) for table in tables]
         problem = f"the files {path!r} hold identifiers of different kinds"
         table = quietly(lambda: reduce(lambda first, second: first.union(second), readable), problem)
-        return Source(connection, table, ordered=True, rows=count_of(connection, files), files=tuple(files))
+        return Source(connection, table, ordered=True, rows=count_of(connection, files))
     connection.con.register("records", Delimited(files, column, also, stop))
     records = connection.table("records")
     # in bytes that were made plain for it, DuckDB's numbers are those of the rule for texts
-    return Source(connection, records.mutate(x=records["x"].try_cast("float64")), ordered=True, files=tuple(files))
+    return Source(connection, records.mutate(x=records["x"].try_cast("float64")), ordered=True)
 
 
-def _remote_files(connection: Any, path: str) -> list[str]:
+def _remote_files(connection: Any, path: str) -> list[File]:
     """The files behind a URL, which DuckDB reads by an extension; it is asked for by name, as the user asked for it."""
 
     def found() -> list[str]:
@@ -155,7 +162,7 @@ def _remote_files(connection: Any, path: str) -> list[str]:
     files = quietly(found, "files at a URL cannot be read")
     if not files:
         raise DataError("there is no file at the URL")
-    return files
+    return [File(url, url) for url in files]
 
 
 def _of_database(connection: Any, table: Any, column: str | None, also: str | None) -> Source:

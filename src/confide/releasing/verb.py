@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from confide.channel import Channel
-from confide.errors import ConfideError, IncompatibleError, InvalidArgument, NoiseWarning
+from confide.errors import InvalidArgument, NoiseWarning
 from confide.published.errors import DataError
 from confide.published.extras import needs
 from confide.published.part import Hashed, Part, check_part
@@ -94,49 +94,35 @@ def _release(
 ) -> Release:
     from confide.releasing.aggregate import check_missing, records_needed
     from confide.releasing.content import settled
+    from confide.releasing.held import holding
     from confide.releasing.ledger import Request
     from confide.releasing.memory import with_name
     from confide.releasing.origin import Origin, origin_of
+    from confide.releasing.plan import plan_of
     from confide.releasing.source import open_source
 
     data, told["column"] = with_name(data, told["column"])
-    plan = _plan(channel)
+    plan = plan_of(channel)
     told |= {"missing": check_missing(missing, channel.statistic.bounds)}
     request = Request(channel, **told)
     origin = Origin()
-    if ledger is not None:
-        # refuse before a single record is read, and answer from the store before anything is computed
-        ledger.foresee(request, fresh=fresh)
-        data = settled(data)
-        origin = origin_of(data, table, request.column, request.part)
-        stored = ledger.find(request, origin, fresh=fresh)
-        if stored is not None:
-            return stored
-    compute = _records if isinstance(channel.statistic, Each) else _numbers
-    also = request.part.column if isinstance(request.part, Hashed) else None
-    stop = records_needed(channel, request.part, request.missing)
-    with open_source(data, request.column, table, also, stop) as source:
-        publish = compute(plan, source, told)
-    if ledger is None:
-        return publish()
-    if origin.content is not None:
-        origin.content.check(source.files)
-    return ledger.record(request, publish, origin, fresh=fresh)
-
-
-def _plan(channel: Channel) -> Plan:
-    """What is published, or why it cannot be: no record has been read yet, so an error may say anything."""
-    from confide.releasing.plan import plan_of
-
-    try:
-        return plan_of(channel)
-    except (ConfideError, ImportError):
-        raise
-    except Exception as error:
-        # numbers at the end of the floats, where something on the way overflows or has no value
-        raise IncompatibleError(
-            f"{channel!r} cannot be released ({type(error).__name__}: {str(error)[:200]})"
-        ) from error
+    with holding(None if ledger is None else data) as held:
+        if ledger is not None:
+            # refuse before a single record is read, and answer from the store before anything is computed
+            decided = ledger.foresee(request, fresh=fresh)
+            data = settled(data)
+            origin = origin_of(data, table, request.column, request.part, held)
+            stored = None if decided else ledger.find(request, origin, fresh=fresh)
+            if stored is not None:
+                return stored
+        compute = _records if isinstance(channel.statistic, Each) else _numbers
+        also = request.part.column if isinstance(request.part, Hashed) else None
+        stop = records_needed(channel, request.part, request.missing)
+        with open_source(data, request.column, table, also, stop, None if held is None else held.files) as source:
+            publish = compute(plan, source, told)
+        if held is not None:
+            held.check()
+    return publish() if ledger is None else ledger.record(request, publish, origin, fresh=fresh)
 
 
 def _numbers(plan: Plan, source: Source, told: dict[str, Any]) -> Callable[[], Release]:
