@@ -19,10 +19,12 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from numpy.typing import NDArray
 
 from confide.likelihood import tiles
-from confide.likelihood.tiles import Floats
 from confide.population import Population, density, tails
+
+Floats = NDArray[np.float64]
 
 ORDER = 16
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(ORDER)
