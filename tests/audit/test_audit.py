@@ -1,6 +1,8 @@
 """Random models at round numbers, judged by independent computations; and the judges themselves, by closed forms."""
 
 import dataclasses
+import functools
+import itertools
 
 import numpy as np
 import pytest
@@ -100,6 +102,35 @@ def test_wrong_silent_and_refused_answers_are_told_apart(monkeypatch):
     assert verdict.judge(few, with_posterior=False).silent or verdict.judge(few, with_posterior=False).wrong
     monkeypatch.setattr(cf.Model, "log_likelihood", lambda *_: 1 / 0)
     assert "ZeroDivisionError" in verdict.judge(few, with_posterior=False).wrong[0]
+
+
+#: populations for the quick part of the audit: closed tails and integrated ones, discrete, moving, heavy and mixed
+QUICK = (
+    "normal mean", "normal", "exponential", "uniform width", "poisson", "bernoulli", "zero-inflated poisson",
+    "cauchy", "pareto shape", "truncated normal",
+)  # fmt: skip
+#: statistics whose programs serve each other, with so few records that what they are compared with is quick as well
+KINDS, MOST = ("mean", "lattice", "each", "response"), 100
+
+
+@functools.cache
+def quick_questions(seed=60, each=6):
+    """Six random questions about each of these populations."""
+    found = {name: [] for name in QUICK}
+    for number in itertools.count():
+        one = running.question(seed, number)
+        if one.kind in KINDS and one.n <= MOST and len(found.get(one.family.name, [None] * each)) < each:
+            found[one.family.name].append(one)
+        if all(len(some) == each for some in found.values()):
+            return found
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_sixty_random_models(name):
+    """The likelihood of each, and the information of two."""
+    for k, one in enumerate(quick_questions()[name]):
+        found = verdict.judge(one, with_posterior=False, about="all" if k < 2 else "likelihood")
+        assert not (found.wrong or found.silent or found.refused), str(found)
 
 
 @pytest.mark.slow

@@ -57,8 +57,7 @@ class RecordLaw(eqx.Module):
     @property
     def _ends(self) -> Any:
         """Where the atoms end. Survival is P(X > x), and for integers the upper atom holds P(X ≥ high)."""
-        xp = jnp if isinstance(self.high, jax.Array) else np
-        return self.low, xp.ceil(self.high) - 1.0 if self.population.discrete else self.high
+        return self.low, -(-self.high // 1.0) - 1.0 if self.population.discrete else self.high
 
     def weights_at(self, thetas: Any) -> Floats:
         """w_j(θ) at known θ (M, d): shape (M, nodes)."""

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from confide.likelihood.lattice import lattice_spacing
 from confide.likelihood.law import law_for, nodes_at
-from confide.mechanism.lattice import DiscreteGaussian
+from confide.mechanism.lattice import DiscreteGaussian, LatticeNoise
 
 if TYPE_CHECKING:
     from confide.model import Model
@@ -35,19 +35,24 @@ _POINTS = 4
 _KNOWN, _ALLOWED = 1e-7, 1e-6
 
 
+def coarse(model: Model) -> bool:
+    """Noise on a lattice, on a statistic with none of its own."""
+    noise = model.channel.law.noise  # type: ignore[attr-defined]
+    own = lattice_spacing(model.population, model.channel.statistic)  # type: ignore[arg-type]
+    return isinstance(noise, LatticeNoise) and own is None and not model.population.discrete
+
+
 def serves(model: Model) -> bool:
     """Gaussian noise on a lattice of steps far wider than it, on a statistic with no lattice of its own."""
     noise: Any = model.channel.law.noise  # type: ignore[attr-defined]
-    if not isinstance(noise, DiscreteGaussian) or noise.scale > _NARROW * noise.step:
-        return False
-    return lattice_spacing(model.population, model.channel.statistic) is None  # type: ignore[arg-type]
+    return coarse(model) and isinstance(noise, DiscreteGaussian) and bool(noise.scale <= _NARROW * noise.step)
 
 
 def log_likelihood(model: Model, thetas: Floats, values: Floats, inverted: Inverted) -> Floats:
     """log p(y | θ) at known θ (M, d) and values (Y,): by inversion where the mean can be, and by these sums beyond."""
     noise: Any = model.channel.law.noise  # type: ignore[attr-defined]
     index = np.round(values / noise.step)
-    ends = _ends(model, thetas, float(noise.step))
+    ends = np.floor(ends_of(model, thetas) / noise.step + 0.5)
     result = np.empty((len(thetas), len(values)))
     for low, high in np.unique(ends, axis=0):
         rows = np.flatnonzero(np.all(ends == (low, high), axis=1))
@@ -66,13 +71,12 @@ def log_likelihood(model: Model, thetas: Floats, values: Floats, inverted: Inver
     return result
 
 
-def _ends(model: Model, thetas: Floats, step: float) -> Floats:
-    """The first and the last point of the lattice that the mean can be rounded to, at each θ: (M, 2)."""
+def ends_of(model: Model, thetas: Floats) -> Floats:
+    """The least and the largest value of s that has any probability, at each θ: (M, 2)."""
     law = law_for(model.population, model.channel.statistic, thetas)
     nodes = nodes_at(law, thetas)
     s, seen = np.broadcast_arrays(np.asarray(nodes.s), np.asarray(nodes.weights) > 0)
-    ends = np.where(seen, s, np.inf).min(axis=1), np.where(seen, s, -np.inf).max(axis=1)
-    return np.floor(np.stack(ends, axis=1) / step + 0.5)
+    return np.stack([np.where(seen, s, np.inf).min(axis=1), np.where(seen, s, -np.inf).max(axis=1)], axis=1)
 
 
 def _beyond(noise: Any, log_p: Floats, beyond: Floats) -> Floats:

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.errors import AccuracyError
-from confide.likelihood import rounded, runs, traced
+from confide.likelihood import rounded, rounded_sums, runs, traced
 from confide.likelihood.channel_noise import noise_transform
 from confide.likelihood.route import Route, require_finite
 from confide.likelihood.slow import SETTLED as SETTLED_SLOWLY
@@ -33,6 +33,10 @@ if TYPE_CHECKING:
     from confide.model import Model
 
 Floats = NDArray[np.float64]
+
+
+#: θ at which rounded means are computed by cells, about a second each
+_MOST_BY_CELLS = 32
 
 
 class SpectralRoute(Route):
@@ -82,8 +86,22 @@ def _inverted(model: Model, thetas: Floats, values: Floats) -> Floats:
     for group in groups:
         if np.any(lost[group.index]):
             _decide(group, lost[group.index], values, result, cut)
+    if rounded.coarse(model):
+        _by_cells(model, thetas, values, result, cut)
     _require_decay(model, values, result, cut)
     return result
+
+
+def _by_cells(model: Model, thetas: Floats, values: Floats, result: Floats, cut: Floats) -> None:
+    """Put what cells say where a rounded mean has not been inverted, if that is at few θ."""
+    lost = _lost(result, cut)
+    rows = np.flatnonzero(np.any(lost, axis=1))
+    if not 0 < rows.size <= _MOST_BY_CELLS:
+        return
+    for row, (low, high) in zip(rows, rounded.ends_of(model, thetas[rows]), strict=True):
+        log_p, error = rounded_sums.log_likelihood(model, thetas[row], (low, high), values[lost[row]])
+        sure = error < SETTLED_SLOWLY
+        result[row, np.flatnonzero(lost[row])[sure]], cut[row, np.flatnonzero(lost[row])[sure]] = log_p[sure], 0.0
 
 
 def _lost(log_prob: Floats, cut: Floats) -> NDArray[np.bool_]:
