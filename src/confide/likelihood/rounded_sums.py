@@ -52,7 +52,7 @@ class Record:
         mass, s = law.weights_at(self.theta[None])[0], law.s[0]
         place = nearest_atom(s, self.atoms)
         shares = np.bincount(place[place >= 0], mass[place >= 0], self.atoms.size)
-        return shares, s[place < 0], mass[place < 0]
+        return shares.astype(np.float64), s[place < 0], mass[place < 0]
 
 
 def log_likelihood(model: Model, theta: Floats, ends: tuple[float, float], y: Floats) -> tuple[Floats, Floats]:
@@ -107,7 +107,7 @@ def _more_outside(record: Record, n: int, step: float, index: Floats, cells: int
     """P(sum below the first point's cell, between points, and all), with two records outside the atoms, or one."""
     low, high = record.ends
     width = (high - low) / cells
-    shares, s, mass = record.cut(low + width * np.arange(1, cells))
+    shares, s, mass = record.cut(np.asarray(low + width * np.arange(1.0, cells)))
     # points half a cell apart: middles of cells are at odd places
     law, atoms = np.zeros(2 * cells + 1), np.zeros(2 * cells + 1)
     law[1::2] = np.bincount(np.clip((s - low) // width, 0, cells - 1).astype(int), mass, cells)
