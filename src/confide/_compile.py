@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 import jax
@@ -20,6 +22,18 @@ IN_A_HURRY: Options = {"xla_backend_optimization_level": 1, **IN_PARTS}
 def numbers_of(program: Any, *arrays: Any, **static: Any) -> Any:
     """What a jitted function gives for arrays that are known, as numbers also inside somebody's trace."""
     return program.lower(*arrays, **static).compile()(*arrays)
+
+
+@contextlib.contextmanager
+def on_the_cpu() -> Iterator[None]:
+    """Programs run on the processor, also where there is an accelerator, which keeps fewer digits."""
+    try:
+        cpu = jax.local_devices(backend="cpu")[0]
+    except RuntimeError:  # JAX was told to do without
+        yield
+        return
+    with jax.default_device(cpu):
+        yield
 
 
 def by_itself(value: jax.Array) -> jax.Array:

@@ -6,13 +6,14 @@ With `--optimize` the channels that `optimize` finds, against brute force: a row
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import time
 from pathlib import Path
 
 import numpy as np
 
-from tests.audit import optimum, questions, verdict
+from tests.audit import optimum, running, verdict
 
 
 def main() -> int:
@@ -24,6 +25,7 @@ def main() -> int:
     parser.add_argument(
         "--only", default=None, help="one kind of question, such as mean, lattice, each, rank or smooth"
     )
+    parser.add_argument("--workers", type=int, default=os.cpu_count(), help="processes side by side")
     parser.add_argument("--about", default="all", choices=("all", *verdict.ABOUT), help="what to ask")
     parser.add_argument(
         "--optimize", nargs="*", metavar="WORD", help="judge optimize instead, for populations whose names hold a word"
@@ -33,11 +35,11 @@ def main() -> int:
     if given.optimize is not None:
         return _optimize(given.optimize, given.save)
     start, found = time.perf_counter(), []
-    for one in sample(given.models, given.seed, given.only):
-        result = verdict.judge(one, with_posterior=len(found) % 5 == 0, about=given.about)
+    for result in running.run(given.models, given.seed, given.only, given.about, given.workers):
         found.append(result)
         if given.verbose:
-            print(f"{time.perf_counter() - start:7.1f} s  {one}  {result.seconds}", flush=True)
+            told = ", ".join(f"{what} {seconds:.1f}" for what, seconds in result.seconds.items())
+            print(f"{time.perf_counter() - start:7.1f} s  {result.question}  {told}", flush=True)
         if not result.right:
             print(result, flush=True)
     print(summary(found, time.perf_counter() - start))
@@ -55,24 +57,16 @@ def _optimize(words: list[str], save: Path | None) -> int:
     return int(bad > 0)
 
 
-def sample(models: int, seed: int, only: str | None = None):
-    """The questions of a seed: the k-th is the same however many are asked for."""
-    asked, k = 0, 0
-    while asked < models:
-        one = questions.draw(np.random.default_rng([seed, k]))
-        k += 1
-        if only is None or one.kind == only:
-            asked += 1
-            yield one
-
-
 def summary(found, seconds: float) -> str:
     """Counts, the slowest answer and the largest memory."""
     count = {kind: sum(bool(getattr(v, kind)) for v in found) for kind in ("wrong", "silent", "refused", "slow")}
     slowest = max((t for v in found for t in v.seconds.values()), default=0.0)
-    memory = max((v.memory for v in found), default=0.0)
+    memory, cost = max((v.memory for v in found), default=0.0), np.mean([v.cost for v in found])
     told = ", ".join(f"{number} {kind}" for kind, number in count.items())
-    return f"{len(found)} models: {told}; slowest {slowest:.1f} s, at most {memory:.1f} GiB, {seconds:.0f} s in all"
+    return (
+        f"{len(found)} models: {told}; slowest {slowest:.1f} s, at most {memory:.1f} GiB, "
+        f"{cost:.1f} core-seconds a model, {seconds:.0f} s in all"
+    )
 
 
 if __name__ == "__main__":

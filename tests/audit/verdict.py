@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import resource
+import contextlib
+import signal
 import time
 import warnings
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import jax
 import numpy as np
@@ -13,23 +15,27 @@ import numpy as np
 import confide as cf
 from tests.audit import oracle
 from tests.audit.questions import Question
+from tests.audit.running import Clock
 
 #: relative error of p where exactness is claimed; of information; of a posterior's mean and sd, in sds
 LIKELIHOOD, INFORMATION, POSTERIOR = 1e-6, 1e-3, 5e-3
-SLOW = 20.0
+SLOW, ENDLESS = 20.0, 90.0
+CLOCK = Clock()
 ABOUT = ("likelihood", "information", "posterior")
 
 
 @dataclass
 class Verdict:
-    """What was found about one question: complaints by kind, and how long each part took."""
+    """What was found about one question: complaints by kind, and how long each part takes, asked first."""
 
-    question: Question
+    question: Question | str
     wrong: list[str] = field(default_factory=list)
     silent: list[str] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
     slow: list[str] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
+    #: CPU seconds in all, by the library and by the computations it is compared with; and the memory taken, in GiB
+    cost: float = 0.0
     memory: float = 0.0
 
     @property
@@ -43,7 +49,7 @@ class Verdict:
 
 def judge(question: Question, *, with_posterior: bool, about: str = "all") -> Verdict:
     """Likelihood, information and, if asked for, the posterior of one question; or only one of them."""
-    verdict = Verdict(question)
+    verdict, start, before = Verdict(question), time.process_time(), _peak(anew=True)
     if about in ("all", "information"):
         _information(verdict)
     known = oracle.likelihood(question) if about != "information" else None
@@ -53,24 +59,53 @@ def judge(question: Question, *, with_posterior: bool, about: str = "all") -> Ve
     served = question.family.prior is not None and question.kind in ("mean", "rank", "lattice")
     if known is not None and asked and served:
         _posterior(verdict, float(known.y[len(known.y) // 2]))
-    verdict.memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    verdict.cost, verdict.memory = time.process_time() - start, _peak() - before
     return verdict
+
+
+def _peak(*, anew: bool = False) -> float:
+    """The most memory that this process has had so far, in GiB; or since it was asked anew."""
+    if anew:
+        with contextlib.suppress(OSError):
+            Path("/proc/self/clear_refs").write_text("5")
+    line = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
+    return int(line.split()[1]) / 2**20
+
+
+@contextlib.contextmanager
+def _limited():
+    """An answer that does not come in so many CPU seconds is a TimeoutError."""
+
+    def stop(*_):
+        raise TimeoutError
+
+    before = signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, ENDLESS)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0.0)
+        signal.signal(signal.SIGPROF, before)
 
 
 def _ask(verdict: Verdict, what: str, function):
     """The answer and what was said on the way; None if it was refused (noted) or broke (wrong)."""
-    start = time.perf_counter()
-    with warnings.catch_warnings(record=True) as said:
-        warnings.simplefilter("always")
+
+    def answered():
         try:
-            answer = function()
+            with _limited():
+                return function()
+        except TimeoutError:
+            pass  # and slow it is, as is noted below
         except cf.ConfideError as error:
             verdict.refused.append(f"{what}: {error}")
-            answer = None
         except Exception as error:
             verdict.wrong.append(f"{what}: {type(error).__name__}: {str(error)[:200]}")
-            answer = None
-    verdict.seconds[what] = time.perf_counter() - start
+        return None
+
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        answer, verdict.seconds[what] = CLOCK.time(what, answered)
     if verdict.seconds[what] > SLOW:
         verdict.slow.append(f"{what}: {verdict.seconds[what]:.0f} s")
     return answer, [str(w.message) for w in said if not issubclass(w.category, DeprecationWarning)]

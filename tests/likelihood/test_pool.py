@@ -5,6 +5,7 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 import numpy as np
+import numpyro.distributions as dist
 import pytest
 from scipy import stats
 
@@ -202,13 +203,32 @@ def test_refusals_name_what_serves():
     assert "spectral" in reason(cf.Mean("x", (-1, 1)), cf.Laplace(scale=1.0))
     assert "order" in reason(median, cf.Laplace(scale=1.0, step=0.5))
     assert "expression" in reason(cf.Median(lambda x: x, (-1, 1), range=(-1, 1)), smooth)
-    assert "SmoothLaplace" in reason(median, cf.Exponential(cf.PureDP(1.0)), cf.populations.uniform_width())
+    with pytest.raises(cf.IncompatibleError, match="no derivative in theta, and no information; use SmoothLaplace"):
+        cf.information(model(median, cf.Exponential(cf.PureDP(1.0)), 10, cf.populations.uniform_width()), 0.5)
     assert reason(median, smooth, cf.populations.uniform_width()) is None
     outside = model(median, cf.Exponential(cf.PureDP(1.0)), 10)
     with pytest.raises(cf.InvalidArgument, match="outside the range"):
         outside.log_likelihood(2.0, 1.5)
     with pytest.raises(cf.IncompatibleError, match="information"):
         PoolRoute().information(outside, np.asarray([[2.0]]))
+
+
+def test_values_need_no_score():
+    """The exponential mechanism's quantile of 1/x of uniform records on (0, θ): average of its density over data sets."""
+    epsilon, n, rank = 1.0, 12, 3
+    population = cf.Population(lambda top: dist.Uniform(0.0, top), {"top": dist.constraints.positive})
+    channel = cf.Channel(cf.Quantile("1/x", 0.25, (0.25, 4.0)), cf.Exponential(cf.PureDP(epsilon)), n=n)
+    cap, y = channel.law.window, np.asarray([0.6, 1.1, 2.5])
+    s = np.sort(1 / np.clip(np.random.default_rng(5).uniform(0, 2, (40_000, n)), 0.25, 4.0), axis=1)
+    edges = np.pad(s, [(0, 0), (1, 1)], constant_values=(0.25, 4.0))
+    below = np.arange(n + 1)
+    steps = np.minimum(np.maximum(np.maximum(rank - 1 - below, below - rank), 0), cap)
+    weight = np.exp(-0.5 * epsilon * steps)
+    each = weight[(s[None] < y[:, None, None]).sum(axis=2)] / (np.diff(edges, axis=1) @ weight)
+    found, error = each.mean(axis=1), each.std(axis=1) / 200.0
+    ours = np.exp(cf.Model(population, channel).log_likelihood(2.0, y))
+    # the library has 8,192 windows or more
+    assert np.all(np.abs(ours - found) < 5 * error * np.sqrt(1 + 40_000 / 8192))
 
 
 @pytest.mark.parametrize("rank", [1, 3, 20, 40])

@@ -9,7 +9,6 @@ from numpyro.distributions import constraints
 from scipy import integrate, special, stats
 
 import confide as cf
-from confide.likelihood.record import weights_at
 from confide.likelihood.record_panels import record_law
 from tests.likelihood.oracles import CASES
 
@@ -39,7 +38,7 @@ def expectation(case, function, distribution):
 @pytest.mark.parametrize("case", FIXED, ids=lambda case: case.name)
 def test_moments_agree_with_adaptive_quadrature(case):
     law = record_law(case.population, cf.Mean(case.expression, case.bounds), [case.theta])
-    weights = np.asarray(weights_at(law, jnp.asarray([case.theta])))[0]
+    weights = law.weights_at([case.theta])[0]
     assert abs(weights.sum() - 1) < 1e-12
     for power in (1, 2, 3):
         expected = expectation(case, lambda x, k=power: float(case.function(np.float64(x))) ** k, case.scipy)
@@ -49,7 +48,7 @@ def test_moments_agree_with_adaptive_quadrature(case):
 def test_one_rule_serves_a_wide_range_of_theta():
     thetas = np.geomspace(1e-3, 1e3, 60)[:, None]
     law = record_law(cf.populations.normal_variance(), cf.Mean("abs(x)", (-10, 10)), thetas)
-    weights = np.asarray(weights_at(law, jnp.asarray(thetas)))
+    weights = law.weights_at(thetas)
     sd = np.sqrt(thetas[:, 0])
     z = 10 / sd
     # E min(|X|, 10) for X ~ N(0, sd²), in closed form

@@ -305,3 +305,12 @@ def test_second_derivatives_are_refused_where_the_support_moves():
     model = cf.Model(UNIFORM, cf.Channel(cf.Each("abs(x)", (0, 3)), GAUSSIAN, 1))
     with pytest.raises(cf.IncompatibleError, match="second derivatives"):
         jax.hessian(lambda t: model.log_likelihood(t, np.array([1.0])))(3.0)
+
+
+def test_a_constant_tells_nothing():
+    """All records are clipped to one value, on a bound at which the support begins, or below it."""
+    uniform = cf.Population(lambda loc: dist.Uniform(loc, loc + 1.0), {"loc": dist.constraints.real})
+    each = cf.Channel(cf.Each("x**2", bounds=(-0.5, 0.5)), cf.Gaussian(cf.ZCDP(12.5)), n=30)
+    assert cf.information(cf.Model(uniform, each), 0.5).matrix.item() < 1e-12
+    one = cf.Channel(cf.Mean("x", bounds=(-1, 0)), cf.Gaussian(scale=1.0), n=1)
+    assert cf.information(cf.Model(cf.populations.bernoulli(), one), 0.1).matrix.item() == 0.0

@@ -14,7 +14,7 @@ import numpy as np
 from confide._compile import IN_A_HURRY
 from confide.likelihood.frames import CHANGES
 from confide.likelihood.moving import moving_law
-from confide.likelihood.record import Floats, RecordLaw, room_for, weights_at
+from confide.likelihood.record import Floats, RecordLaw, room_for
 from confide.likelihood.record_panels import record_law
 from confide.population import Population
 from confide.statistic import Statistic
@@ -54,7 +54,7 @@ def moments_at(law: RecordLaw | MovingLaw, thetas: Floats) -> tuple[Floats, Floa
     if isinstance(law, MovingLaw):
         mean, covariance = _moving_moments(law, thetas)
         return np.asarray(mean), np.asarray(covariance)
-    weights = np.asarray(weights_at(law, thetas))
+    weights = law.weights_at(thetas)
     mean = weights @ law.s.T
     centred = law.s - mean[:, :, None]
     return mean, (centred * weights[:, None]) @ centred.swapaxes(1, 2)
@@ -72,8 +72,8 @@ class Nodes(eqx.Module):
     statistic serves the others.
     """
 
-    s: jax.Array
-    weights: jax.Array
+    s: Any
+    weights: Any
 
     @property
     def batched(self) -> int | None:
@@ -81,28 +81,34 @@ class Nodes(eqx.Module):
         return 0 if self.s.ndim == 2 else None
 
 
-def _padded(array: jax.Array, fill: str) -> jax.Array:
+def _padded(array: Any, mode: str) -> Any:
     size = array.shape[-1]
     widths = [(0, 0)] * (array.ndim - 1) + [(0, room_for(size) - size)]
-    return jnp.pad(array, widths, mode="edge") if fill == "edge" else jnp.pad(array, widths)
+    return (jnp if isinstance(array, jax.Array) else np).pad(array, widths, mode=mode)
 
 
 def nodes_at(law: RecordLaw | MovingLaw, thetas: Floats) -> Nodes:
     """The laws of a scalar s at θ of shape (B, d)."""
-    if isinstance(law, RecordLaw) and law.s.shape[1] == room_for(law.s.shape[1]):
-        return Nodes(law.s[0], weights_at(law, thetas))  # which a search for nodes has compiled
-    return _padded_nodes(law, thetas)
+    if isinstance(law, MovingLaw):
+        return _moving_nodes(law, thetas)
+    return Nodes(_padded(law.s[0], "edge"), _padded(law.weights_at(thetas), "constant"))
+
+
+def slopes_at(law: RecordLaw | MovingLaw, thetas: Floats) -> Nodes:
+    """Their derivatives in θ, weights and values each (B, d, J)."""
+    if isinstance(law, MovingLaw):
+        return _moving_slopes(law, thetas)
+    dw = _padded(np.swapaxes(law.slopes_at(thetas), 1, 2), "constant")
+    return Nodes(np.zeros_like(dw), dw)
 
 
 @partial(jax.jit, compiler_options=IN_A_HURRY)
-def _padded_nodes(law: RecordLaw | MovingLaw, thetas: jax.Array) -> Nodes:
+def _moving_nodes(law: MovingLaw, thetas: jax.Array) -> Nodes:
     s, weights = jax.vmap(law.at)(thetas)
-    values = s[:, 0] if isinstance(law, MovingLaw) else jnp.asarray(law.s)[0]
-    return Nodes(_padded(values, "edge"), _padded(weights, "zero"))
+    return Nodes(_padded(s[:, 0], "edge"), _padded(weights, "constant"))
 
 
 @jax.jit
-def slopes_at(law: RecordLaw | MovingLaw, thetas: jax.Array) -> Nodes:
-    """Their derivatives in θ, weights and values each (B, d, J)."""
+def _moving_slopes(law: MovingLaw, thetas: jax.Array) -> Nodes:
     ds, dw = jax.vmap(jax.jacfwd(law.at))(thetas)
-    return Nodes(_padded(jnp.swapaxes(ds[:, 0], 1, 2), "zero"), _padded(jnp.swapaxes(dw, 1, 2), "zero"))
+    return Nodes(_padded(jnp.swapaxes(ds[:, 0], 1, 2), "constant"), _padded(jnp.swapaxes(dw, 1, 2), "constant"))

@@ -18,6 +18,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from confide._compile import on_the_cpu
 from confide.errors import AccuracyError
 from confide.likelihood.order_density import NoisyOrder
 from confide.likelihood.order_rule import Gauss, gauss
@@ -47,6 +48,12 @@ class Values(NamedTuple):
 
 def order_information(noisy: NoisyOrder, thetas: np.ndarray, name: str) -> jax.Array:
     """F at each θ (M, d), shape (M, d, d), with a relative error below 1e-8."""
+    with on_the_cpu():  # 1e-8 of a sum of squares of scores asks for all digits of these
+        return jax.device_put(_settled(noisy, thetas, name))
+
+
+def _settled(noisy: NoisyOrder, thetas: np.ndarray, name: str) -> np.ndarray:
+    """With two orders of all rules that agree."""
     values = values_of_y(noisy)
     many = values.ends.size > _MANY
     last = None
@@ -55,7 +62,7 @@ def order_information(noisy: NoisyOrder, thetas: np.ndarray, name: str) -> jax.A
         over_y = gauss(order // 2, size // 2) if many else rule
         better = np.stack([_information(noisy, values, theta, rule, over_y) for theta in jnp.asarray(thetas)])
         if last is not None and np.all(np.abs(better - last) <= _allowed(better, thetas)):
-            return jax.device_put(better)
+            return better
         last = better
     raise AccuracyError(
         f"the information of {name} does not settle to {_TOLERANCE:g} with {_ORDERS[-1][0]} nodes a panel; "

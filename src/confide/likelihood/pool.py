@@ -57,7 +57,7 @@ class PoolRoute(Route):
     simulated = True
 
     def refuses(self, model: Model) -> str | None:
-        """What is not an order statistic, cannot be read, or has neither a pathwise derivative nor a score."""
+        """What is not an order statistic, or cannot be read."""
         statistic, law = model.channel.statistic, model.channel.law
         if not isinstance(statistic, OrderStatistic):
             return "the pool route serves Maximum, Minimum, Median and Quantile; use route 'spectral' or 'records'"
@@ -70,12 +70,16 @@ class PoolRoute(Route):
         low, high = statistic.bounds
         if model.population.discrete and high - low > MOST_STEPS:
             return f"there are more than {MOST_STEPS:,} integers inside the bounds; narrow them, or use latent methods"
-        if model.population.moving and not window_model(model).continuous:
-            return (
-                "the density given the records jumps, and the population's support depends on its parameters, so that "
-                "windows have no score; use SmoothLaplace or SmoothCauchy"
-            )
         return None
+
+    def _require_score(self, model: Model) -> None:
+        """Refuse derivatives that windows do not know, neither pathwise nor by their score."""
+        if model.population.moving and not window_model(model).continuous:
+            raise IncompatibleError(
+                "the density given the records jumps, and the population's support depends on its parameters, so that "
+                "windows have no score: there is no derivative in theta, and no information; use SmoothLaplace or "
+                "SmoothCauchy, or method 'grid' of infer, which needs neither"
+            )
 
     def impossible(self, model: Model, values: Any) -> str | None:
         """The exponential mechanism publishes a point of the range."""
@@ -86,6 +90,7 @@ class PoolRoute(Route):
 
     def log_prob(self, model: Model, theta: jax.Array, value: jax.Array) -> jax.Array:
         """log p(y | θ), the log of the mean over the pool, inside a trace."""
+        self._require_score(model)
         return log_density(window_model(model), theta, self.pool(model), jnp.reshape(value, (1,)))[0]
 
     def log_prob_with_error(self, model: Model, theta: Any, value: Any) -> tuple[jax.Array, jax.Array]:
@@ -96,6 +101,7 @@ class PoolRoute(Route):
 
     def traced(self, model: Model, thetas: jax.Array, values: jax.Array) -> jax.Array:
         """All θ against all values inside a trace: the windows are made once per θ."""
+        self._require_score(model)
         prepared, pool = window_model(model), self.pool(model)
         return jax.lax.map(lambda theta: log_density(prepared, theta, pool, values), thetas)
 
@@ -120,6 +126,7 @@ class PoolRoute(Route):
         self, model: Model, thetas: Any, *, size: int | None = None, key: Any = None
     ) -> tuple[np.ndarray, np.ndarray]:
         """The Fisher information at each θ (M, d) and its standard error, each (M, d, d)."""
+        self._require_score(model)
         pool = self.pool(model, size, key)
         prepared = window_model(model)
         found = [pool_information(prepared, theta, pool) for theta in np.asarray(thetas)]

@@ -13,7 +13,7 @@ Which nodes serve which θ is the business of `record_panels`.
 
 from __future__ import annotations
 
-import functools
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -21,7 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from confide._compile import IN_A_HURRY
+from confide.likelihood import tiles
 from confide.population import Population, density, tails
 
 Floats = NDArray[np.float64]
@@ -49,11 +49,27 @@ class RecordLaw(eqx.Module):
         """w_j(θ) for one θ of shape (d,); they sum to one."""
         log_density = jax.vmap(lambda x: density.log_prob(self.population, x, theta))(self.x)
         interior = self.base * jnp.exp(log_density)
-        below = tails.cdf(self.population, jnp.asarray(self.low), theta)
-        # survival is P(X > x); for integers the upper atom holds P(X ≥ high)
-        edge = jnp.ceil(self.high) - 1.0 if self.population.discrete else self.high
-        above = tails.survival(self.population, jnp.asarray(edge), theta)
+        low, high = self._ends
+        below = tails.cdf(self.population, jnp.asarray(low), theta)
+        above = tails.survival(self.population, jnp.asarray(high), theta)
         return jnp.concatenate([interior, jnp.stack([below, above])])
+
+    @property
+    def _ends(self) -> Any:
+        """Where the atoms end. Survival is P(X > x), and for integers the upper atom holds P(X ≥ high)."""
+        return self.low, -(-self.high // 1.0) - 1.0 if self.population.discrete else self.high
+
+    def weights_at(self, thetas: Any) -> Floats:
+        """w_j(θ) at known θ (M, d): shape (M, nodes)."""
+        below, above = tiles.tails(self.population, self._ends, thetas)
+        interior = self.base * tiles.densities(self.population, self.x, thetas)
+        return np.concatenate([interior, below[:, :1], above[:, 1:]], axis=1)
+
+    def slopes_at(self, thetas: Any) -> Floats:
+        """∂w_j/∂θ at known θ: shape (M, nodes, d)."""
+        below, above = tiles.tail_slopes(self.population, self._ends, thetas)
+        interior = self.base[:, None] * tiles.density_slopes(self.population, self.x, thetas)
+        return np.concatenate([interior, below[:, :1], above[:, 1:]], axis=1)
 
     def at(self, theta: jax.Array) -> tuple[jax.Array, jax.Array]:
         """s_j, which θ does not move, and w_j(θ)."""
@@ -63,9 +79,3 @@ class RecordLaw(eqx.Module):
 def room_for(nodes: int) -> int:
     """How many nodes to make room for: few numbers, so that a program serves many laws."""
     return max(_ROOM, 1 << (nodes - 1).bit_length())
-
-
-@functools.partial(jax.jit, compiler_options=IN_A_HURRY)
-def weights_at(law: RecordLaw, thetas: jax.Array) -> jax.Array:
-    """w_j(θ) for many θ, shape (M, nodes)."""
-    return jax.vmap(law.weights)(thetas)

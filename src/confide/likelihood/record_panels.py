@@ -14,19 +14,17 @@ import math
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from confide._compile import IN_A_HURRY
 from confide.errors import AccuracyError
-from confide.likelihood.blocks import filled
 from confide.likelihood.gauss import RATIO
 from confide.likelihood.neighbours import neighbours
 from confide.likelihood.pieces import s_at
-from confide.likelihood.record import NODES, ORDER, WEIGHTS, Floats, RecordLaw, room_for, weights_at
+from confide.likelihood.record import NODES, ORDER, WEIGHTS, Floats, RecordLaw, room_for
+from confide.likelihood.tiles import densities
 from confide.likelihood.tilts import Tilts, tilts_of
-from confide.population import Population, density
+from confide.population import Population
 from confide.statistic import Statistic
 from confide.statistic.transform import Function
 
@@ -128,18 +126,6 @@ def _edges(population: Population, statistic: Statistic, thetas: Floats) -> tupl
     return np.asarray([start, *inner, stop]), start, stop
 
 
-@functools.partial(jax.jit, static_argnums=0, compiler_options=IN_A_HURRY)
-def _densities(population: Population, x: jax.Array, thetas: jax.Array) -> jax.Array:
-    return jax.vmap(lambda theta: jnp.exp(jax.vmap(lambda p: density.log_prob(population, p, theta))(x)))(thetas)
-
-
-def _density_at(population: Population, x: Floats, thetas: Floats) -> Floats:
-    """p(x | θ), shape (θ, points); padded so that few shapes are compiled."""
-    size = 1 << max(9, (x.size - 1).bit_length())
-    padded = np.concatenate([x, np.full(size - x.size, x[-1])])
-    return np.asarray(_densities(population, padded, filled(thetas)))[: len(thetas), : x.size]
-
-
 def _refine(
     population: Population, statistic: Statistic, thetas: Floats, tilt: float, frequency: float, steepest: float
 ) -> RecordLaw:
@@ -161,7 +147,7 @@ def _refine(
         spare = (0, room_for(x.size + 2) - x.size - 2)
         filled_up = np.pad(x.ravel(), spare, mode="edge"), np.pad(base.ravel(), spare)
         law = _finish(population, statistic, *filled_up, low, high)
-        weights = np.asarray(weights_at(law, filled(thetas)))[: len(thetas)]
+        weights = law.weights_at(thetas)
         defect = np.abs(weights.sum(axis=-1) - 1.0)
         worst = np.argsort(defect)[::-1][:8]
         worst = worst[defect[worst] >= _LARGEST_DEFECT]
@@ -181,7 +167,7 @@ def _panel_mass(
 ) -> Floats:
     """The largest mass of each panel over all θ, as it is and tilted."""
     x, base = _panel_nodes(a, b)
-    p = _density_at(population, x.ravel(), thetas).reshape(len(thetas), *x.shape)
+    p = densities(population, x.ravel(), thetas).reshape(len(thetas), *x.shape)
     most = np.max(np.sum(p * base, axis=-1), axis=0)
     if len(tilts.kappa) == 0:
         return np.asarray(most)
@@ -222,7 +208,7 @@ def _halve(
 
     def integrals(a: Floats, b: Floats) -> Floats:
         x, base = _panel_nodes(a, b)
-        p = _density_at(population, x.ravel(), thetas).reshape(len(thetas), *x.shape)
+        p = densities(population, x.ravel(), thetas).reshape(len(thetas), *x.shape)
         s = s_at(statistic, x.ravel()).reshape(-1, *x.shape)
         powers = np.stack([np.ones_like(s), s / scale, (s / scale) ** 2])
         plain = np.einsum("tpn,mkpn,pn->tmkp", p, powers, base).reshape(-1, len(a))

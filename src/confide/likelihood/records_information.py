@@ -58,10 +58,12 @@ def _integrate(integrand: Callable[[Floats], Floats], edges: Floats, variation: 
             parts.append(np.einsum("tpnij,pn->tpij", values, 0.5 * (b - a)[:, None] * weights))
         return parts[0], parts[1]
 
-    def error(coarse: Floats, fine: Floats, whole: Floats) -> Floats:
+    def error(coarse: Floats, fine: Floats, total: Floats) -> Floats:
         """On the diagonal, which bounds the rest."""
-        difference, size = (np.einsum("t...ii->t...i", part) for part in (np.abs(coarse - fine), whole))
-        return np.asarray((difference / (size + 1e-14 * variation**2)[:, None]).max(axis=(0, 2)))
+        difference, size = (np.einsum("t...ii->t...i", part) for part in (np.abs(coarse - fine), total))
+        whole = np.broadcast_to((size + 1e-14 * variation**2)[:, None], difference.shape)
+        # where no weight moves with θ at all there is nothing to be wrong about
+        return np.asarray(np.divide(difference, whole, out=difference.copy(), where=whole > 0).max(axis=(0, 2)))
 
     whole = both(edges[:-1], edges[1:])[1].sum(axis=1)
     edges = halve(edges, lambda a, b: error(*both(a, b), whole) <= _SETTLED)

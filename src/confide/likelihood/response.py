@@ -19,6 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from confide.errors import InvalidArgument
+from confide.likelihood import tiles
 from confide.likelihood.moving import points
 from confide.likelihood.once import once
 from confide.likelihood.pieces import pieces_of, s_at
@@ -51,6 +52,25 @@ class Cells(eqx.Module):
         # not `maximum`, which halves the derivative of a mass that is zero
         return jnp.concatenate([jnp.where(mass < 0, 0.0, mass), below[:1], above[-1:]])
 
+    def weights_at(self, thetas: Any) -> Floats:
+        """The same at known θ (M, d): shape (M, cells + 2)."""
+        below, above = tiles.tails(self.population, self.edges, thetas)
+        mass = _between(below > 0.5, below, above)
+        return np.concatenate([np.where(mass < 0, 0.0, mass), below[:, :1], above[:, -1:]], axis=1)
+
+    def slopes_at(self, thetas: Any) -> Floats:
+        """Their derivatives in θ: shape (M, cells + 2, d)."""
+        known = tiles.tails(self.population, self.edges, thetas)
+        below, above = tiles.tail_slopes(self.population, self.edges, thetas)
+        upper = known[0] > 0.5
+        slope = np.where(_between(upper, *known)[..., None] < 0, 0.0, _between(upper[..., None], below, above))
+        return np.concatenate([slope, below[:, :1], above[:, -1:]], axis=1)
+
+
+def _between(upper: Any, below: Floats, above: Floats) -> Floats:
+    """Differences between neighbouring edges (axis 1) of the nearer tail: the upper one where that is said."""
+    return np.where(upper[:, :-1], above[:, :-1] - above[:, 1:], below[:, 1:] - below[:, :-1])
+
 
 def level_law(population: Population, statistic: Statistic, thresholds: Floats) -> Cells | RecordLaw:
     """The law of a scalar s as far as thresholds tell its values apart: `s` holds one value between them per cell."""
@@ -77,25 +97,10 @@ def _answers(population: Population, statistic: Statistic) -> tuple[Cells | Reco
     return law, (np.arange(levels.size)[:, None] == nearest).astype(float)
 
 
-def _probabilities(law: Cells | RecordLaw, member: jax.Array, keep: jax.Array, theta: jax.Array) -> jax.Array:
-    """τ_l(θ), the probability of each answer."""
+def _probabilities(member: Floats, keep: Any, weights: Any) -> Any:
+    """τ_l, the probability of each answer, from the weights of cells on the last axis."""
     other = (1.0 - keep) / (member.shape[0] - 1)
-    return other + (keep - other) * (member @ law.weights(theta))
-
-
-@jax.jit
-def _log_probabilities(law: Cells | RecordLaw, member: jax.Array, keep: jax.Array, thetas: jax.Array) -> jax.Array:
-    return jnp.log(jax.vmap(lambda theta: _probabilities(law, member, keep, theta))(thetas))
-
-
-@jax.jit
-def _fisher(law: Cells | RecordLaw, member: jax.Array, keep: jax.Array, thetas: jax.Array) -> jax.Array:
-    def one(theta: jax.Array) -> jax.Array:
-        tau = _probabilities(law, member, keep, theta)
-        slopes = jax.jacfwd(_probabilities, argnums=3)(law, member, keep, theta)
-        return jnp.asarray((slopes / tau[:, None]).T @ slopes)
-
-    return jnp.asarray(jax.vmap(one)(thetas))
+    return other + (keep - other) * (weights @ member.T)
 
 
 class ResponseRoute(Route):
@@ -126,31 +131,36 @@ class ResponseRoute(Route):
 
     def log_prob(self, model: Model, theta: jax.Array, value: jax.Array) -> jax.Array:
         """log p(y | θ), traceable in θ and the answers."""
-        law, answers = _parts(model)
-        log_tau = _log_probabilities(*answers, law.keep, jnp.asarray(theta)[None])[0]
+        law, (cells, member) = _parts(model)
+        log_tau = jnp.log(_probabilities(member, law.keep, cells.weights(jnp.asarray(theta))))
         distance = jnp.abs(jnp.asarray(value).reshape(-1)[:, None] - jnp.asarray(law.levels))
         return jnp.sum(log_tau[jnp.argmin(distance, axis=1)])
 
     def log_likelihood(self, model: Model, thetas: Any, values: Any) -> Floats:
         """log p(y | θ) for all θ (M, d) and answers (Y, n): shape (M, Y), from counts of the levels."""
-        law, answers = _parts(model)
+        law, (cells, member) = _parts(model)
         counts = _counts(np.asarray(law.levels), np.asarray(values, dtype=float))
-        return np.asarray(_log_probabilities(*answers, law.keep, _as_thetas(model, thetas))) @ counts.T
+        tau = _probabilities(member, float(law.keep), cells.weights_at(_as_thetas(model, thetas)))
+        return np.asarray(np.log(tau) @ counts.T)
 
     def information(self, model: Model, thetas: Any) -> jax.Array:
         """n Σ_l (∂τ_l)(∂τ_l)ᵀ/τ_l."""
-        law, answers = _parts(model)
-        return jnp.asarray(model.channel.n * _fisher(*answers, law.keep, _as_thetas(model, thetas)))
+        law, (cells, member) = _parts(model)
+        keep, thetas = float(law.keep), _as_thetas(model, thetas)
+        tau = _probabilities(member, keep, cells.weights_at(thetas))
+        flat = (1.0 - keep) / (len(member) - 1)
+        slopes = (keep - flat) * np.einsum("lj,tjd->tld", member, cells.slopes_at(thetas))
+        return jax.device_put(model.channel.n * np.einsum("tl,tli,tlj->tij", 1.0 / tau, slopes, slopes))
 
 
-def _parts(model: Model) -> tuple[ResponseLaw, tuple[Any, Any]]:
+def _parts(model: Model) -> tuple[ResponseLaw, tuple[Cells | RecordLaw, Floats]]:
     law = model.channel.law
     assert isinstance(law, ResponseLaw)  # `refuses` has looked at it
     return law, _answers(model.population, model.channel.statistic)
 
 
-def _as_thetas(model: Model, thetas: Any) -> jax.Array:
-    return jnp.asarray(thetas, dtype=float).reshape(-1, model.population.dimension)
+def _as_thetas(model: Model, thetas: Any) -> Floats:
+    return np.asarray(thetas, dtype=float).reshape(-1, model.population.dimension)
 
 
 def _counts(levels: Floats, values: Floats) -> Floats:

@@ -15,7 +15,6 @@ which needs no division by q and holds at q = 0 and 1. A statistic that is const
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import equinox as eqx
@@ -26,8 +25,6 @@ from jax.scipy.special import logsumexp, xlogy
 from numpy.typing import NDArray
 from scipy import special
 
-from confide._compile import IN_A_HURRY
-from confide.likelihood.blocks import filled
 from confide.likelihood.lattice import finite_values
 from confide.likelihood.once import once
 from confide.likelihood.record import RecordLaw
@@ -72,6 +69,14 @@ class Share(eqx.Module):
         """(1 − q, q) at one θ, each as exact as the distribution function, so that neither is a difference from one."""
         return jnp.asarray(self.member) @ self.law.weights(theta)
 
+    def masses_at(self, thetas: Floats) -> Floats:
+        """(1 − q, q) at known θ: shape (M, 2)."""
+        return np.asarray(self.law.weights_at(thetas) @ self.member.T)
+
+    def slopes_at(self, thetas: Floats) -> Floats:
+        """∂q/∂θ at known θ: shape (M, d)."""
+        return np.asarray(np.einsum("j,tjd->td", self.member[1], self.law.slopes_at(thetas)))
+
 
 @once
 def share_of(population: Population, statistic: Mean) -> Share | None:
@@ -88,16 +93,6 @@ def share_of(population: Population, statistic: Mean) -> Share | None:
     nearest = np.argmin(np.abs(law.s[0][:, None] - taken), axis=1)
     member = (np.arange(2)[:, None] == nearest + (2 - taken.size)).astype(float)
     return Share(law, member, float(taken[0]), float(taken[-1]))
-
-
-@partial(jax.jit, compiler_options=IN_A_HURRY)
-def _masses(share: Share, thetas: jax.Array) -> jax.Array:
-    return jax.vmap(share.masses)(thetas)
-
-
-@partial(jax.jit, compiler_options=IN_A_HURRY)
-def _slopes(share: Share, thetas: jax.Array) -> jax.Array:
-    return jax.vmap(jax.jacfwd(lambda theta: share.masses(theta)[1]))(thetas)
 
 
 def _log_binomial(n: int, masses: Floats) -> Floats:
@@ -167,7 +162,7 @@ class ShareRoute(Route):
         """A product of two matrices, P(K = k | θ) and f(y − u_k), and again in logarithms where that underflows."""
         thetas, values = np.asarray(thetas), np.asarray(values)
         share, n = _share(model), model.channel.n
-        masses = np.asarray(_masses(share, filled(thetas)))[: len(thetas)]
+        masses = share.masses_at(thetas)
         points, result = _points(model, share), np.empty((len(thetas), len(values)))
         most = max(1, _ROOM // (n + 1))
         for column in range(0, len(values), most):
@@ -181,8 +176,8 @@ class ShareRoute(Route):
     def information(self, model: Model, thetas: Any) -> jax.Array:
         """∇q ∇qᵀ F_q."""
         share, thetas = _share(model), np.asarray(thetas)
-        masses = np.asarray(_masses(share, filled(thetas)))[: len(thetas)]
-        slopes = np.asarray(_slopes(share, filled(thetas)))[: len(thetas)]
+        masses = share.masses_at(thetas)
+        slopes = share.slopes_at(thetas)
         # where q does not move with θ nothing is told, whatever F_q is
         told = [
             _about_share(model, share, mass) if np.any(slope) else 0.0

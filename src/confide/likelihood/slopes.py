@@ -58,7 +58,9 @@ def _panel_weights_jvp(population: Population, primals: tuple, tangents: tuple) 
         return jax.vmap(lambda point: tails.cdf(population, point, t))(inner.reshape(-1)).reshape(inner.shape)
 
     _, slopes = jax.jvp(below, (_differentiated_once(theta),), (theta_dot,))
-    return panel_weights(population, x, half, theta), slopes @ _TO_SLOPES.T
+    # the ends of an empty panel exchange nothing but rounding, and there may be hundreds of them at one point
+    exchanged = jnp.where(half[..., None] > 0, slopes @ _TO_SLOPES.T, 0.0)
+    return panel_weights(population, x, half, theta), exchanged
 
 
 @jax.custom_jvp

@@ -12,6 +12,7 @@ lattice the law of the sum is added up (`sums`).
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -19,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.errors import AccuracyError
-from confide.likelihood import runs, traced
+from confide.likelihood import rounded, rounded_sums, runs, traced
 from confide.likelihood.channel_noise import noise_transform
 from confide.likelihood.route import Route, require_finite
 from confide.likelihood.slow import SETTLED as SETTLED_SLOWLY
@@ -32,6 +33,10 @@ if TYPE_CHECKING:
     from confide.model import Model
 
 Floats = NDArray[np.float64]
+
+
+#: θ at which rounded means are computed by cells, about a second each
+_MOST_BY_CELLS = 32
 
 
 class SpectralRoute(Route):
@@ -54,16 +59,11 @@ class SpectralRoute(Route):
     def log_likelihood(self, model: Model, thetas: Any, values: Any) -> Floats:
         """Grouped, checked inversion at concrete θ and y."""
         thetas, values = np.asarray(thetas), np.asarray(values)
-        result, cut = np.full((len(thetas), len(values)), -np.inf), np.full((len(thetas), len(values)), np.inf)
-        groups = plan(model, thetas)
-        for group in (each for each in groups if not each.slow):
-            result[group.index], cut[group.index] = _at_values(group, thetas[group.index], values)
-        lost = _lost(result, cut)
-        for group in groups:
-            if np.any(lost[group.index]):
-                _decide(group, lost[group.index], values, result, cut)
-        _require_decay(model, values, result, cut)
-        return require_finite(model, thetas, values, result)
+        if rounded.serves(model):
+            found = rounded.log_likelihood(model, thetas, values, partial(_inverted, model))
+        else:
+            found = _inverted(model, thetas, values)
+        return require_finite(model, thetas, values, found)
 
     def log_prob(self, model: Model, theta: jax.Array, value: jax.Array) -> jax.Array:
         """One θ inside a trace, where nothing can be tried again."""
@@ -74,6 +74,34 @@ class SpectralRoute(Route):
         from confide.likelihood.spectral_information import spectral_information
 
         return spectral_information(model, np.asarray(thetas))
+
+
+def _inverted(model: Model, thetas: Floats, values: Floats) -> Floats:
+    """log p at all θ and values, or an error in words."""
+    result, cut = np.full((len(thetas), len(values)), -np.inf), np.full((len(thetas), len(values)), np.inf)
+    groups = plan(model, thetas)
+    for group in (each for each in groups if not each.slow):
+        result[group.index], cut[group.index] = _at_values(group, thetas[group.index], values)
+    lost = _lost(result, cut)
+    for group in groups:
+        if np.any(lost[group.index]):
+            _decide(group, lost[group.index], values, result, cut)
+    if rounded.coarse(model):
+        _by_cells(model, thetas, values, result, cut)
+    _require_decay(model, values, result, cut)
+    return result
+
+
+def _by_cells(model: Model, thetas: Floats, values: Floats, result: Floats, cut: Floats) -> None:
+    """Put what cells say where a rounded mean has not been inverted, if that is at few θ."""
+    lost = _lost(result, cut)
+    rows = np.flatnonzero(np.any(lost, axis=1))
+    if not 0 < rows.size <= _MOST_BY_CELLS:
+        return
+    for row, (low, high) in zip(rows, rounded.ends_of(model, thetas[rows]), strict=True):
+        log_p, error = rounded_sums.log_likelihood(model, thetas[row], (low, high), values[lost[row]])
+        sure = error < SETTLED_SLOWLY
+        result[row, np.flatnonzero(lost[row])[sure]], cut[row, np.flatnonzero(lost[row])[sure]] = log_p[sure], 0.0
 
 
 def _lost(log_prob: Floats, cut: Floats) -> NDArray[np.bool_]:

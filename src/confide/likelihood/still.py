@@ -27,7 +27,6 @@ from confide.likelihood.pieces import Pieces
 from confide.likelihood.record import ORDER, Floats, RecordLaw
 from confide.likelihood.response import Cells
 from confide.likelihood.still_panels import Panels, panels_for
-from confide.likelihood.still_weights import slopes_of, tabulated, weights_of
 from confide.mechanism import DiscreteLaplace, LaplaceNoise, LatticeNoise, Noise
 from confide.population import Population
 from confide.statistic import Statistic
@@ -86,7 +85,7 @@ class Still:
 
     @functools.cached_property
     def _weight_slopes(self) -> Floats:
-        return tabulated(slopes_of, self.law, self.thetas)
+        return self.law.slopes_at(self.thetas)
 
     @functools.cached_property
     def _s(self) -> Floats:
@@ -170,7 +169,7 @@ def _roots(pieces: Pieces, piece: int, content: bytes) -> Floats:
 
 def still_on(law: RecordLaw | Cells, noise: Noise, thetas: Floats) -> Still:
     """Still nodes that are given: points or level sets."""
-    return Still(noise, law, thetas, tabulated(weights_of, law, thetas))
+    return Still(noise, law, thetas, law.weights_at(thetas))
 
 
 def still_panels(

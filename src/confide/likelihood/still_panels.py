@@ -24,7 +24,7 @@ from confide.likelihood.frames import Frame
 from confide.likelihood.frames import frame as frame_of
 from confide.likelihood.gauss import HALF_NODES, TO_HALVES, Mask, halve, on_panels
 from confide.likelihood.record import NODES, ORDER, WEIGHTS, Floats, RecordLaw
-from confide.likelihood.still_weights import densities_at, tabulated, weights_of
+from confide.likelihood.tiles import densities
 from confide.population import Population, density, tails
 from confide.statistic import Statistic
 
@@ -116,10 +116,15 @@ def _looked_at(
 ) -> tuple[Mask, Floats, Floats]:
     """Which panels are too wide at which θ; the weights; and by how much their sums miss one."""
     a, b = panels.edges[:-1], panels.edges[1:]
-    weights = tabulated(weights_of, panels.law, thetas)
+    weights = panels.law.weights_at(thetas)
     at_nodes = weights[:, :-2].reshape(len(thetas), a.size, ORDER)
     rough = ~_resolved(panels.law, thetas, a, b, _floor(nats), at_nodes, checks) & (b - a > _smallest(panels.frame))
     return rough, weights, np.abs(weights @ panels.base - 1.0)
+
+
+def _densities(population: Population, x: Floats, thetas: Floats) -> Floats:
+    """p(x | θ) at points of any shape, after an axis of θ."""
+    return densities(population, x.ravel(), thetas).reshape(len(thetas), *x.shape)
 
 
 def _smallest(frame: Frame) -> float:
@@ -136,7 +141,7 @@ def _refined(population: Population, frame: Frame, thetas: Floats, nats: float) 
     chosen = np.unique(np.linspace(0, len(thetas) - 1, _CHOSEN).astype(int))
 
     def settled(a: Floats, b: Floats) -> Mask:
-        at_nodes = densities_at(panels.law, on_panels(a, b, NODES), thetas[chosen])
+        at_nodes = _densities(population, on_panels(a, b, NODES), thetas[chosen])
         fine = _resolved(panels.law, thetas[chosen], a, b, _floor(nats), at_nodes)
         return np.asarray(fine.all(axis=0) | (b - a <= smallest))
 
@@ -169,7 +174,7 @@ def _resolved(
     A panel that meets the mass of a θ but is far wider than it might not see it at all, and is not resolved. Near an
     end of the support the rounding of x is felt: the distance to the end is known with fewer digits than x.
     """
-    between = densities_at(law, on_panels(a, b, HALF_NODES[checks]), thetas)
+    between = _densities(law.population, on_panels(a, b, HALF_NODES[checks]), thetas)
     largest = np.maximum(at_nodes.max(axis=2), between.max(axis=2))
     error = np.abs(at_nodes @ TO_HALVES[checks].T - between).max(axis=2)
     start, stop, low, high = (np.asarray(part)[: len(thetas), None] for part in _reach(law.population, filled(thetas)))

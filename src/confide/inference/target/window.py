@@ -190,9 +190,7 @@ def why_no_window(model: Model) -> str | None:
     """Why the windows of a model cannot be simulated, or None."""
     if isinstance(model.channel.law, AdditiveLaw):
         return None if _readable(model) else "the monotone pieces of the statistic cannot be read"
-    reason = ROUTES["pool"].refuses(model)
-    # a score is not needed here
-    return None if reason is None or "no score" in reason else reason
+    return ROUTES["pool"].refuses(model)
 
 
 def _readable(model: Model) -> bool:

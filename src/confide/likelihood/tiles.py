@@ -1,0 +1,99 @@
+"""A population's density and tails at known points and θ, in tiles of few sizes.
+
+What a first call waits for is compilation, and an upper tail without a closed form is a long program. So whatever is
+asked, of however many points and θ, is cut into tiles: a program for each function of a population, and not for each
+statistic, mechanism and number of nodes.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import NDArray
+
+from confide._compile import IN_A_HURRY
+from confide.population import Population, density
+from confide.population import tails as tails_of
+
+Floats = NDArray[np.float64]
+
+#: rows are θ, and columns points of a density or of the tails: small tiles for few of them, large ones for many
+_ROWS, _POINTS, _ENDS = (16, 128), (512, 512), (2, 64)
+
+
+@partial(jax.jit, static_argnums=0, compiler_options=IN_A_HURRY)
+def _densities(population: Population, thetas: jax.Array, x: jax.Array) -> jax.Array:
+    """p(x | θ), shape (θ, points)."""
+    return jax.vmap(lambda theta: jnp.exp(jax.vmap(lambda p: density.log_prob(population, p, theta))(x)))(thetas)
+
+
+@partial(jax.jit, static_argnums=0, compiler_options=IN_A_HURRY)
+def _density_slopes(population: Population, thetas: jax.Array, x: jax.Array) -> jax.Array:
+    """∂p/∂θ, shape (θ, points, d)."""
+
+    def one(theta: jax.Array, p: jax.Array) -> jax.Array:
+        return jax.jacfwd(lambda t: jnp.exp(density.log_prob(population, p, t)))(theta)
+
+    return jax.vmap(lambda theta: jax.vmap(lambda p: one(theta, p))(x))(thetas)
+
+
+def _both_tails(population: Population, x: jax.Array, theta: jax.Array) -> jax.Array:
+    return jnp.stack([tails_of.cdf(population, x, theta), tails_of.survival(population, x, theta)])
+
+
+@partial(jax.jit, static_argnums=0, compiler_options=IN_A_HURRY)
+def _tails(population: Population, thetas: jax.Array, x: jax.Array) -> jax.Array:
+    """P(X ≤ x) and P(X > x), shape (θ, points, 2)."""
+    return jax.vmap(lambda theta: jax.vmap(lambda p: _both_tails(population, p, theta))(x))(thetas)
+
+
+@partial(jax.jit, static_argnums=0, compiler_options=IN_A_HURRY)
+def _tail_slopes(population: Population, thetas: jax.Array, x: jax.Array) -> jax.Array:
+    """Their derivatives in θ, shape (θ, points, 2, d)."""
+    one = partial(jax.jacfwd(_both_tails, argnums=2), population)
+    return jax.vmap(lambda theta: jax.vmap(lambda p: one(p, theta))(x))(thetas)
+
+
+def _fitting(size: int, sides: tuple[int, int]) -> int:
+    """The side of the tiles for so many: the large one if there are more than two of the small."""
+    return sides[0] if size <= 2 * sides[0] else sides[1]
+
+
+def _tiled(program: Any, population: Population, x: Any, thetas: Any, columns: tuple[int, int]) -> Floats:
+    """What a program says of all θ (M, d) and points (P,)."""
+    x, thetas = np.asarray(x, dtype=np.float64), np.asarray(thetas, dtype=np.float64)
+    if x.size == 0:
+        return np.asarray(_tiled(program, population, np.zeros(1), thetas, columns)[:, :0])
+    rows, width = _fitting(len(thetas), _ROWS), _fitting(x.size, columns)
+    some = np.pad(thetas, [(0, -len(thetas) % rows), (0, 0)], mode="edge").reshape(-1, rows, thetas.shape[1])
+    points = np.pad(x, (0, -x.size % width), mode="edge").reshape(-1, width)
+    # all are asked for before the first is waited for
+    asked = [[program(population, block, part) for part in points] for block in some]
+    found = np.concatenate([np.concatenate([np.asarray(part) for part in row], axis=1) for row in asked])
+    return np.asarray(found[: len(thetas), : x.size])
+
+
+def densities(population: Population, x: Any, thetas: Any) -> Floats:
+    """p(x | θ) at points (P,) and θ (M, d): shape (M, P)."""
+    return _tiled(_densities, population, x, thetas, _POINTS)
+
+
+def density_slopes(population: Population, x: Any, thetas: Any) -> Floats:
+    """∂p/∂θ, shape (M, P, d)."""
+    return _tiled(_density_slopes, population, x, thetas, _POINTS)
+
+
+def tails(population: Population, x: Any, thetas: Any) -> tuple[Floats, Floats]:
+    """P(X ≤ x) and P(X > x), shape (M, P) each."""
+    found = _tiled(_tails, population, x, thetas, _ENDS)
+    return found[..., 0], found[..., 1]
+
+
+def tail_slopes(population: Population, x: Any, thetas: Any) -> tuple[Floats, Floats]:
+    """Their derivatives in θ, shape (M, P, d) each."""
+    found = _tiled(_tail_slopes, population, x, thetas, _ENDS)
+    return found[..., 0, :], found[..., 1, :]

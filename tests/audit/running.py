@@ -1,0 +1,114 @@
+"""Many questions, in groups that share compiled programs, in as many processes as there are cores.
+
+What an answer costs is mostly compilation, and programs belong to a population: those who ask about it one after another
+pay for them once. What they would have cost is not forgotten: `Clock` adds it to the time of an answer, which is then
+what somebody waits for who asks for the first time.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import dataclasses
+import itertools
+import multiprocessing
+import os
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import jax
+import numpy as np
+
+from tests.audit import questions
+
+#: a process may have 65,530 maps of memory by default; a compiled program takes a few
+_MOST_MAPS = 30_000
+#: questions that go to a process at once, at most
+_GROUP = 12
+#: for the processes: one thread each, programs compiled in a hurry and kept for the others
+_SETTINGS = {
+    "XLA_FLAGS": "--xla_cpu_use_fusion_emitters=false --xla_backend_optimization_level=1",
+    "JAX_PLATFORMS": "cpu",
+    "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+    "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "0",
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+}
+
+
+class Clock:
+    """CPU seconds of answers, with the compilation that each kind of answer needed when it was asked first."""
+
+    def __init__(self) -> None:
+        self.compiled, self.first = 0.0, {}
+        jax.monitoring.register_event_duration_secs_listener(self._listen)
+
+    def _listen(self, event: str, seconds: float, **_) -> None:
+        # what a cache on disk has saved was spent by somebody else
+        if event.endswith(("backend_compile_duration", "compile_time_saved_sec")):
+            self.compiled += seconds
+
+    def time(self, what: str, function):
+        """What a function returns, and the CPU seconds of a first call."""
+        before, start, began = self.compiled, time.process_time(), time.perf_counter()
+        answer = function()
+        seconds = time.process_time() - start
+        # compilation is told in seconds of a clock on the wall, which run faster where processes share a core
+        compiled = (self.compiled - before) * min(1.0, seconds / (time.perf_counter() - began))
+        self.first[what] = max(compiled, self.first.get(what, 0.0))
+        return answer, max(seconds, seconds - compiled + self.first[what])
+
+    def forget(self) -> None:
+        """For another population."""
+        self.first.clear()
+
+
+def question(seed: int, number: int) -> questions.Question:
+    """A question of a seed: the k-th is the same however many are asked."""
+    return questions.draw(np.random.default_rng([seed, number]))
+
+
+def groups(models: int, seed: int, only: str | None = None) -> list[list[int]]:
+    """Numbers of questions about one population in one way, a dozen at most; the largest groups first."""
+    by_name: dict[tuple[str, str], list[int]] = {}
+    drawn = ((number, question(seed, number)) for number in itertools.count())
+    for number, one in itertools.islice(((k, one) for k, one in drawn if only in (None, one.kind)), models):
+        by_name.setdefault((one.family.name, one.kind), []).append(number)
+    parts = [numbers[at : at + _GROUP] for numbers in by_name.values() for at in range(0, len(numbers), _GROUP)]
+    return sorted(parts, key=len, reverse=True)
+
+
+def judged(chosen: list[int], seed: int, about: str = "all") -> list:
+    """Verdicts on some of the questions of a seed, with words in place of the question."""
+    from tests.audit import verdict
+
+    found = []
+    verdict.CLOCK.forget()
+    for number in chosen:
+        one = question(seed, number)
+        told = verdict.judge(one, with_posterior=number % 5 == 0, about=about)
+        found.append(dataclasses.replace(told, question=str(one)))  # words can be sent to another process
+        few_programs()
+    return found
+
+
+def few_programs() -> None:
+    """Forget compiled programs when there are too many of them."""
+    maps = Path("/proc/self/maps")
+    if maps.exists() and maps.read_text().count("\n") > _MOST_MAPS:
+        jax.clear_caches()
+
+
+def run(models: int, seed: int, only: str | None, about: str, workers: int) -> Iterator:
+    """Verdicts as they come, from so many processes; each has a dozen groups and gives way to a fresh one."""
+    with tempfile.TemporaryDirectory() as cache:
+        for name, value in {**_SETTINGS, "JAX_COMPILATION_CACHE_DIR": cache}.items():
+            os.environ.setdefault(name, value)
+        pool = concurrent.futures.ProcessPoolExecutor(
+            workers, mp_context=multiprocessing.get_context("spawn"), max_tasks_per_child=12
+        )
+        with pool:
+            asked = [pool.submit(judged, part, seed, about) for part in groups(models, seed, only)]
+            for part in concurrent.futures.as_completed(asked):
+                yield from part.result()

@@ -1,0 +1,72 @@
+"""Means rounded to the lattice of the noise: beyond all that they are rounded to, and where no inversion settles."""
+
+import functools
+
+import numpy as np
+import numpyro.distributions as dist
+import pytest
+from scipy import fft, special, stats
+
+import confide as cf
+
+STEP, N = 0.25, 10
+
+
+@functools.cache
+def rounded_law(cells=2**15):
+    """P(round(mean/step) = j), j = −4 … 4, of ten standard normal records clipped to (−1, 1), by a fine lattice.
+
+    A cell's mass sits in its middle and the atoms at the ends, so that points are half a cell apart; one in the middle
+    between two j belongs half to either.
+    """
+    mass = np.zeros(2 * cells + 1)
+    mass[1::2] = np.diff(stats.norm.cdf(np.linspace(-1.0, 1.0, cells + 1)))
+    mass[[0, -1]] = stats.norm.cdf(-1.0)
+    size = fft.next_fast_len(2 * cells * N + 1, real=True)
+    law = fft.irfft(fft.rfft(mass, size) ** N, size)[: 2 * cells * N + 1]
+    place = np.linspace(-1.0, 1.0, law.size) / STEP
+    sides = [np.bincount(np.floor(place + 0.5 + nudge).astype(int) + 4, law) for nudge in (-1e-9, 1e-9)]
+    return 0.5 * (sides[0] + sides[1])
+
+
+def expected(scale, index):
+    q, rate = rounded_law(), 0.5 * (STEP / scale) ** 2
+    around = np.arange(-30, 31)
+    log_total = special.logsumexp(-rate * around**2)
+    return [special.logsumexp(np.log(q) - rate * (k - np.arange(-4, 5)) ** 2) - log_total for k in index]
+
+
+@pytest.mark.parametrize("scale", [0.02, 0.06])
+def test_values_beyond_all_that_the_mean_is_rounded_to(scale):
+    channel = cf.Channel(cf.Mean("x", bounds=(-1, 1)), cf.Gaussian(scale=scale, step=STEP), n=N)
+    model = cf.Model(cf.populations.normal_mean(), channel)
+    index = np.asarray([0, 4, 5, 6, 12, -5])
+    found = model.log_likelihood(0.0, STEP * index)
+    np.testing.assert_allclose(found, expected(scale, index), atol=1e-6)
+
+
+@pytest.mark.parametrize("n", [3, 10])
+@pytest.mark.parametrize("mechanism", [cf.Laplace(scale=5.0, step=0.25), cf.Gaussian(scale=2.0, step=0.25)])
+def test_few_records_with_a_jump_by_closed_form(n, mechanism):
+    """x·(x > 1) of Laplace records: of the m beyond 1 the sum is m plus a gamma variable, and the others are 0."""
+    model = cf.Model(cf.populations.laplace(), cf.Channel(cf.Mean("x*(x > 1)", bounds=(-50, 50)), mechanism, n=n))
+    index, beyond = np.asarray([-13, 0, 2, 5, 16]), np.arange(1, n + 1)
+    j = np.arange(0, 400)
+    below = n * 0.25 * (j[:, None] + 0.5) - beyond
+    parts = stats.gamma.cdf(below, beyond) @ stats.binom.pmf(beyond, n, 0.5 * np.exp(-1.0))
+    q = np.diff(parts + stats.binom.pmf(0, n, 0.5 * np.exp(-1.0)), prepend=0.0)
+    gap, wide = 0.25 * np.abs(index[:, None] - np.arange(-400, 800)) / mechanism.scale, slice(400, 800)
+    noise = np.exp(-gap if isinstance(mechanism, cf.Laplace) else -0.5 * gap**2)
+    noise = (noise / noise.sum(axis=1, keepdims=True))[:, wide]
+    np.testing.assert_allclose(model.log_likelihood((0.0, 1.0), 0.25 * index), np.log(noise @ q), atol=1e-7)
+
+
+def test_many_records_under_wide_noise_on_a_fine_lattice():
+    """x³ of uniform records: the noise is a thousand times wider than the mean, whose rounding it does not notice."""
+    population = cf.Population(lambda low: dist.Uniform(low, low + 1.0), {"low": dist.constraints.real})
+    channel = cf.Channel(cf.Mean("x**3", bounds=(-10, 10)), cf.Laplace(scale=20.0, step=0.01), n=400)
+    y = np.asarray([-30.0, 25.0])
+    # E e^{±M/20}, M the rounded mean: moments of x³ and of a rounding error, spread evenly over a step
+    mean, variance = 0.25, (1 / 7 - 1 / 16) / 400 + 0.01**2 / 12
+    expected = np.log(np.tanh(0.5 * 0.01 / 20)) - np.abs(y - mean) / 20 + 0.5 * variance / 400
+    np.testing.assert_allclose(cf.Model(population, channel).log_likelihood(0.0, y), expected, atol=1e-7)
