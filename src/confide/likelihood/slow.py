@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from confide.likelihood.transforms import NoiseTransform
 
 Floats = NDArray[np.float64]
+#: which θ and values are answered, and what was found there
+Answer = tuple[tuple[NDArray[np.intp], ...], Found]
 
 #: frequencies to begin with, how many times more at each attempt, and the most
 _FEWEST, _MORE, _MOST = 2**11, 4, 2**17
@@ -48,8 +50,8 @@ _RANGES, _SPREADS, _SCALES, _SCALES_PASSED, _STEPS = 4.0, 48.0, 140.0, 80.0, 8.0
 _SHORT = 0.3
 #: radians of e^{ius} across a panel that its nodes can follow
 _PHASE = 14.0
-#: θ whose nodes are made together
-_ROWS = 64
+#: nodes that are made together, of all θ
+_NODES = 2**22
 #: how often the transform of noise on a lattice must have come back, and a factor for what is only looked at
 _PERIODS, _SAFETY = 2.5, 10.0
 
@@ -68,14 +70,12 @@ def _inverted(group: Group, thetas: Floats, y: Floats, *, scores: bool) -> tuple
     if group.on_lattice:
         log_prob, error, score = in_sums(group, thetas, y, scores=scores)
     else:
-        starts = range(0, len(thetas), _ROWS)
-        parts = [_settled(group, thetas[i : i + _ROWS], y[i : i + _ROWS], scores=scores) for i in starts]
-        log_prob, error, score = (np.concatenate(each) for each in zip(*parts, strict=True))
+        log_prob, error, score = _settled(group, thetas, y, scores=scores)
     return log_prob, np.where(error < SETTLED, 0.0, error), score
 
 
 def _settled(group: Group, thetas: Floats, y: Floats, *, scores: bool) -> tuple[Floats, Floats, Floats]:
-    """log p, its error and the score at some θ: with more and more frequencies where they do not stand still yet."""
+    """log p, its error and the score: with more and more frequencies where they do not stand still yet."""
     log_prob, error = np.full(y.shape, -np.inf), np.full(y.shape, np.inf)
     score = np.zeros((*y.shape, thetas.shape[1] if scores else 0))
     for period in _periods(group):
@@ -171,19 +171,37 @@ def _attempt(
     period: float,
     *,
     scores: bool,
-) -> Iterator[tuple[tuple[NDArray[np.intp], NDArray[np.intp]], Found]]:
-    """Where pairs (B, Y) wait for an answer: which θ and values are answered together, and what was found there."""
-    model, reference, n = group.model, float(group.inversion.reference), int(group.model.channel.n)
-    step, rows = 2.0 * math.pi / period, np.flatnonzero(np.any(waiting, axis=1))
-    law = _law_for(group, thetas[rows], step * frequencies / n)
+) -> Iterator[Answer]:
+    """Answers where pairs (B, Y) wait for one."""
+    step, n = 2.0 * math.pi / period, int(group.model.channel.n)
+    low, high = group.model.channel.statistic.ranges[0]
+    nodes = max(_FEWEST, ORDER / _PHASE * step * frequencies / n * (high - low))
+    rows = np.flatnonzero(np.any(waiting, axis=1))
+    fine = Fine(group.inversion.transform, n, step, frequencies)
+    for some in np.array_split(rows, math.ceil(rows.size * nodes / _NODES)):
+        yield from _at(fine, group, thetas, y, waiting, some, scores=scores)
+
+
+def _at(
+    fine: Fine,
+    group: Group,
+    thetas: Floats,
+    y: Floats,
+    waiting: NDArray[np.bool_],
+    rows: NDArray[np.intp],
+    *,
+    scores: bool,
+) -> Iterator[Answer]:
+    """The same at some of the θ, with nodes that serve them all."""
+    model, reference = group.model, float(group.inversion.reference)
+    law = _law_for(group, thetas[rows], fine.step * fine.frequencies / fine.n)
     asked = filled(thetas[rows])
     nodes, slopes = nodes_at(law, asked), slopes_at(law, asked) if scores else None
     order, panels = _panels(law, thetas, np.shape(nodes.s)[-1])
     s, weights = np.asarray(nodes.s)[..., order] - reference, np.asarray(nodes.weights)[: rows.size, order]
     moving = None if slopes is None else np.asarray(slopes.weights)[: rows.size][..., order]
     atoms = atom_values(model.population, model.channel.statistic) - reference  # type: ignore[arg-type]
-    fine = Fine(group.inversion.transform, n, step, frequencies)
-    shared = nufft.spreading(s * (step / n), frequencies) if s.ndim == 1 else None
+    shared = nufft.spreading(s * (fine.step / fine.n), fine.frequencies) if s.ndim == 1 else None
     for some in _together(s, weights, atoms, y[rows]):
         values = s if s.ndim == 1 else s[some[0]]
         record = Record(values, weights[some], panels, atoms, None if moving is None else moving[some])
