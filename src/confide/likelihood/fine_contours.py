@@ -96,29 +96,30 @@ def contours(transform: NoiseTransform, n: int, step: float, record: Record, y: 
     everything = 2.0 * math.pi / step > 2.0 * float(record.s.max() - record.s.min())
     order = np.argsort(y)
     ranked = y[order]
-
-    def placed(table: Saddles, middle: float, value: float) -> tuple[float, float]:
-        tau, side = float(table.tau(value)), 1.0 if value >= middle else -1.0
-        if not transform.crossable:
-            return float(np.clip(tau, margin - pole, pole - margin)), 0.0
-        crosses = side * tau > pole - margin
-        return side * (pole + margin if crosses else max(side * tau, 0.0)), side if crosses else 0.0
-
     found: list[Contour] = []
+
+    def add(theta: int, table: Saddles, run: slice, tau: float, crossed: float) -> None:
+        # the law, tilted, and the values must fit in a period
+        mean, spread = table.around(tau)
+        apart = max(mean - ranked[run.start], ranked[run.stop - 1] - mean, 0.0) if crossed == 0 else 0.0
+        fits = (apart + _ROOM * spread < math.pi / step or everything) and (transform.crossable or margin < pole)
+        found.append(Contour(theta, order[run], tau, crossed, fits))
+
     for theta, table in enumerate(tables.each()):
-        middle = table.around(0.0)[0]
-        for run in table.runs(ranked, _COST):
-            first, last = ranked[run.start], ranked[run.stop - 1]
-            tau, crossed = placed(table, middle, 0.5 * (first + last))
-            # the law, tilted, and the values must fit in a period
-            mean, spread = table.around(tau)
-            apart = max(mean - first, last - mean, 0.0) if crossed == 0 else 0.0
-            fits = (apart + _ROOM * spread < math.pi / step or everything) and (transform.crossable or margin < pole)
-            last_one = found[-1] if found and found[-1].theta == theta else None
-            if last_one is not None and crossed != 0 and last_one.crossed == crossed:
-                # one contour serves all values beyond a pole
-                which = np.append(last_one.which, order[run])
-                found[-1] = replace(last_one, which=which, fits=last_one.fits and fits)
-            else:
-                found.append(Contour(theta, order[run], tau, crossed, fits))
+        middle, slope = table.around(0.0)[0], table.tau(ranked)
+        first, last = 0, ranked.size
+        if transform.crossable:  # one contour serves all values beyond a pole
+            first = int(np.count_nonzero((slope < margin - pole) & (ranked < middle)))
+            last -= int(np.count_nonzero((slope > pole - margin) & (ranked >= middle)))
+            if first > 0:
+                add(theta, table, slice(0, first), -(pole + margin), -1.0)
+            if last < ranked.size:
+                add(theta, table, slice(last, ranked.size), pole + margin, 1.0)
+        for run in table.runs(ranked[first:last], _COST):
+            start, stop = first + run.start, first + run.stop
+            value = 0.5 * (ranked[start] + ranked[stop - 1])
+            tau = float(np.clip(table.tau(value), margin - pole, pole - margin))
+            if transform.crossable:  # never on the other side of the mean
+                tau = max(tau, 0.0) if value >= middle else min(tau, 0.0)
+            add(theta, table, slice(start, stop), tau, 0.0)
     return found

@@ -42,7 +42,7 @@ _FEWEST, _MORE, _MOST = 2**11, 4, 2**17
 _MOST_TURNS, _MOST_TURNS_MOVING = 24_000.0, 14_000.0
 #: the largest error that is let pass, and the error at which no more frequencies are tried
 SETTLED = 1e-7
-_TRIED = 1e-8
+_TRIED = 3e-8
 #: the period of the density on the frequency grid, in ranges of s, spreads of y, scales of Laplace noise (fewer if its
 #: poles can be passed) and its steps
 _RANGES, _SPREADS, _SCALES, _SCALES_PASSED, _STEPS = 4.0, 48.0, 140.0, 80.0, 8.0
