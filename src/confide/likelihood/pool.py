@@ -125,6 +125,8 @@ class PoolRoute(Route):
         """The Fisher information at each θ (M, d) and its standard error, each (M, d, d)."""
         pool = self.pool(model, size, key)
         prepared = window_model(model)
+        if pool_ranks.serves(prepared.law):
+            return pool_ranks.running_information(prepared, np.asarray(thetas), pool)
         found = [pool_information(prepared, theta, pool) for theta in np.asarray(thetas)]
         return np.stack([matrix for matrix, _ in found]), np.stack([error for _, error in found])
 
