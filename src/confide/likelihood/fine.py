@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,9 +22,9 @@ from scipy.special import erfc
 from scipy.stats import binom
 
 from confide.likelihood import nufft
-from confide.likelihood.atoms import Outside, Part, all_in_atoms, one_outside, too_many, ways
+from confide.likelihood.atoms import Part, too_many
+from confide.likelihood.fine_closed import closed_parts
 from confide.likelihood.fine_contours import Contour, Record, contours
-from confide.likelihood.noise_density import log_noise
 from confide.likelihood.transforms import DiscreteTransform, GaussianTransform, LaplaceTransform, NoiseTransform
 
 Floats = NDArray[np.float64]
@@ -34,8 +34,8 @@ Complexes = NDArray[np.complex128]
 _SLOWEST, _FASTEST = 1.5, 40.0
 #: the least error of that, as a share of what was extrapolated, should two extrapolations agree by chance
 _LEFT = 2e-3
-#: frequencies of all contours that are summed at once; entries of a table of θ, values and ways
-_AT_ONCE, _LARGEST = 2**18, 2**21
+#: frequencies of all contours that are summed at once
+_AT_ONCE = 2**18
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +80,7 @@ class Fine:
         y, log_share = self._pulled_in(record, y)
         spread = nufft.spreading(record.s * (self.step / self.n), self.frequencies) if spread is None else spread
         sums = self._inverted(record, y, spread)
-        for part in self._exact(record, y):
+        for part in closed_parts(self.transform, self.n, self._closed, record, y):
             sums = sums.plus(part)
         usable = sums.total > 0
         safe = np.where(usable, sums.total, 1.0)
@@ -105,39 +105,6 @@ class Fine:
         while kept.size > 1 and too_many(self.n, kept.size):
             kept = kept[:-1]
         return replace(record, atoms=np.sort(record.atoms[kept]))
-
-    def _exact(self, record: Record, y: Floats) -> Iterator[Part]:
-        """No record outside the atoms, and one: for a few θ and values at a time, as there may be many ways."""
-        if record.atoms.size == 0:
-            return
-        size = len(ways(self.n, record.atoms.size).counts)
-        rows = max(1, min(len(record.weights), _LARGEST // size))
-        columns = max(1, _LARGEST // (rows * size))
-        tiles = [
-            [
-                self._exactly(record.only(np.s_[row : row + rows]), y[column : column + columns])
-                for column in range(0, y.size, columns)
-            ]
-            for row in range(0, len(record.weights), rows)
-        ]
-        for part in range(len(tiles[0][0])):
-            each = [[tile[part] for tile in line] for line in tiles]
-            log_prob = np.block([[tile.log_prob for tile in line] for line in each])
-            if record.weight_slopes is None:
-                yield Part(log_prob)
-            else:
-                yield Part(log_prob, np.concatenate([np.concatenate([t.slope for t in line], 1) for line in each]))
-
-    def _exactly(self, record: Record, y: Floats) -> list[Part]:
-        shares, dw = record.in_atoms(record.weights), record.weight_slopes
-        slopes = None if dw is None else record.in_atoms(dw).swapaxes(1, 2)
-        gap = y[:, None] - ways(self.n, record.atoms.size).counts @ record.atoms / self.n
-        found = [all_in_atoms(self.n, shares, slopes, log_noise(self.transform, gap))]
-        if self._closed == 2:
-            moving = None if dw is None else record.outside(dw)
-            outside = Outside(record.s, record.outside(record.weights), record.panels, moving)
-            found.append(one_outside(self.n, record.atoms, shares, slopes, outside, y, _scale(self.transform)))
-        return found
 
     def _pulled_in(self, record: Record, y: Floats) -> tuple[Floats, Floats]:
         """y, and log p(y) minus log p there: beyond the range of s discrete Laplace noise has a geometric tail."""
