@@ -200,18 +200,21 @@ def _noisy_record(record: Outside, z: Floats, scale: float) -> tuple[Floats, Flo
     place = place.reshape(z.shape)
     slopes = record.weight_slopes
     rows = max(1, 4_000_000 // record.s.size)
-    h, dh = [], []
+    h: list[Floats] = []
+    dh: list[Floats] = []
     for first in range(0, points.size, rows):
         matrix = kernel(record, points[first : first + rows], scale)
         h.append(record.weights @ matrix.T)
-        dh.append(None if slopes is None else slopes @ matrix.T)
+        if slopes is not None:
+            dh.append(slopes @ matrix.T)
     summed = np.concatenate(h, axis=-1)  # (B, Z)
     with np.errstate(divide="ignore"):
         log_h = np.log(summed)[:, place]
     log_h -= np.abs(z - inside) / scale
     if slopes is None:
         return log_h, None
-    relative = np.where(summed > 0, 1.0 / np.where(summed > 0, summed, 1.0), 0.0)[:, None] * np.concatenate(dh, axis=-1)
+    safe = np.where(summed > 0, summed, np.inf)[:, None]
+    relative: Floats = np.concatenate(dh, axis=-1) / safe
     return log_h, np.moveaxis(relative[..., place], 1, -1)
 
 

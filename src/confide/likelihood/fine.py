@@ -163,6 +163,7 @@ class Fine:
     def _noise(self, tau: Floats) -> tuple[Floats, Complexes]:
         """log |N| where each contour begins, and over that N times the weights of the trapezoidal rule along it."""
         zeta = tau[:, None] + 1j * self.step * np.arange(self.frequencies + 1)
+        noise: Any
         if type(self.transform) is LaplaceTransform:
             noise = 1.0 / (1.0 - (_scale(self.transform) * zeta) ** 2)
             first = np.abs(noise[:, 0])
