@@ -36,6 +36,8 @@ Mask = NDArray[np.bool_]
 _MOST_WAYS = 200_000
 #: values so near to an atom, in ranges of s, are taken to be in it: no noise that is served tells them apart
 _NEAR = 1e-12
+#: a sum beside which terms that underflow are nothing
+_FAINT = 1e-280
 #: a root that is off by δ moves an integral over a kink by δ²
 _BISECTIONS = 26
 _FINE_NODES, _FINE_WEIGHTS = np.polynomial.legendre.leggauss(20)
@@ -134,8 +136,13 @@ def all_in_atoms(n: int, shares: Floats, slopes: Floats | None, log_noise: Float
     Shares of the atoms are (B, atoms), their slopes (B, atoms, d).
     """
     some = ways(n, shares.shape[1])
-    terms = some.log_mass(shares)[:, None] + log_noise
-    return weighted(terms, None if slopes is None else _relative(some, shares, slopes)[:, None])
+    log_mass = some.log_mass(shares)
+    if slopes is None:
+        tops = log_mass.max(axis=1, keepdims=True), log_noise.max(axis=1)
+        total = np.exp(log_mass - tops[0]) @ np.exp(log_noise - tops[1][:, None]).T
+        if np.all(total > _FAINT):  # a product of matrices, where nothing that matters underflows
+            return Part(np.log(total) + tops[0] + tops[1])
+    return weighted(log_mass[:, None] + log_noise, None if slopes is None else _relative(some, shares, slopes)[:, None])
 
 
 def _relative(some: Ways, shares: Floats, slopes: Floats) -> Floats:
