@@ -52,6 +52,9 @@ POSTERIORS: dict[str, dict[str, tuple[int, ...]]] = {
 }
 TASKS = {"mean": "a", "median": "b", "maximum": "b", "local": "c", "moments": "d"}
 
+#: studies as a user asks for one, each of a channel of its own
+STUDIES = ("study, hardly clipped", "study, clipped", "study, exponential median")
+
 
 def cells() -> list[Cell]:
     """Everything, `auto` first for each problem and size, as it brings the truth."""
@@ -65,7 +68,13 @@ def cells() -> list[Cell]:
     informations = [
         Cell("e", problem, n, "information") for problem, contenders in POSTERIORS.items() for n in contenders["auto"]
     ]
-    return [*posteriors, *informations, Cell("e", "mean", 100, "Algorithm 1"), Cell("f", "mean", 100, "study")]
+    return [
+        *posteriors,
+        *informations,
+        Cell("e", "mean", 100, "Algorithm 1"),
+        Cell("f", "mean", 100, "study"),
+        *(Cell("g", "mean", 100, name) for name in STUDIES),
+    ]
 
 
 #: what the guard measures: two minutes or so on two cores
@@ -84,6 +93,7 @@ CHECKED = (
     Cell("e", "mean", 10**2, "information"),
     Cell("e", "mean", 10**2, "Algorithm 1"),
     Cell("f", "mean", 10**2, "study"),
+    *(Cell("g", "mean", 10**2, name) for name in STUDIES[:2]),
 )
 #: of a quick run: what is small
 QUICK_N = 10**3

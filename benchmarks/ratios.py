@@ -55,6 +55,11 @@ def _evenness(problem: str, contender: str, small: int, large: int, what: str) -
     return lambda rows: min(costs(rows), 1 / costs(rows))
 
 
+def _study_times(other: str) -> Callable[[Rows], float]:
+    """A warm study of a mean that is hardly clipped over another one."""
+    return lambda rows: rows.get("mean", 100, "study, hardly clipped", "warm") / rows.get("mean", 100, other, "warm")
+
+
 #: name: (how it is computed, what is wanted of it, or None)
 RATIOS: dict[str, tuple[Callable[[Rows], float], float | None]] = {
     "a: auto / NUTS on (θ, u), n = 10²": (_rates("mean", 100, "auto", "NUTS on (θ, u)"), None),
@@ -81,6 +86,11 @@ RATIOS: dict[str, tuple[Callable[[Rows], float], float | None]] = {
     ),
     "f: a study's posteriors / one by one": (
         lambda rows: STUDY * rows.get("mean", 100, "auto", "warm") / rows.get("mean", 100, "study", "warm"),
+        None,
+    ),
+    "g: study of a mean, hardly clipped / clipped, time": (_study_times("study, clipped"), 1 / 3),
+    "g: study of a mean, hardly clipped / of an exponential median, time": (
+        _study_times("study, exponential median"),
         None,
     ),
 }

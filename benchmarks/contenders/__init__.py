@@ -58,4 +58,7 @@ WHERE = {
     "information": ("quadrature", "information"),
     "Algorithm 1": ("quadrature", "algorithm_1"),
     "study": ("quadrature", "study"),
+    "study, hardly clipped": ("studies", "unclipped"),
+    "study, clipped": ("studies", "clipped"),
+    "study, exponential median": ("studies", "exponential_median"),
 }

@@ -5,6 +5,8 @@ on a fine lattice, its n-th convolution by NumPy's fast transform, the noise sum
 extrapolation in the spacing. Good to 1e-9 or so for y on the lattice.
 """
 
+import tracemalloc
+
 import jax
 import numpy as np
 import pytest
@@ -235,3 +237,26 @@ def test_the_atom_of_clipping_is_s_at_the_bound_itself():
     pair = (s[:, None] + s).ravel(), (p[:, None] * p).ravel()
     density = np.sum(pair[1][:, None] * p * stats.norm.pdf(2.95482, (pair[0][:, None] + s) / 3, 2 / 3))
     np.testing.assert_allclose(model.log_likelihood([0.0, 1.0], 2.95482), np.log(density), atol=1e-8)
+
+
+def test_many_theta_and_values_together():
+    """One question for all: θ that clip nearly everything on either side, one that does not, and values near kinks."""
+    n, points, thetas = 40, 2**12, np.asarray([-6.0, -3.0, -2.2, 0.5, 3.4, 4.0, 7.0])
+    model = cf.Model(cf.populations.normal_mean(), cf.Channel(cf.Mean("x", (-1, 2)), cf.Laplace(cf.PureDP(1.0)), n))
+    b = float(model.channel.law.noise.scale)
+    y = on_lattice(-1.0, 2.0, n, points, np.concatenate([[0.0, 3e-4, 1e-3], np.linspace(0.004, 0.996, 21), [1.0]]))
+    found = model.log_likelihood(thetas, y, route="spectral")
+    for row, theta in zip(found, thetas, strict=True):
+        assert_close(row, oracle(stats.norm(theta), lambda s: s, -1.0, 2.0, n, b, y, points), 1e-7)
+
+
+def test_many_ways_and_values_are_not_held_at_once():
+    """176,851 ways to put 100 records in four atoms, each with sixty values."""
+    channel = cf.Channel(cf.Mean("x**2.5", bounds=(0, 3)), cf.Laplace(cf.PureDP(1.0)), 100)
+    model, y = cf.Model(cf.populations.poisson(), channel), np.linspace(0.0, 4.0, 60)
+    tracemalloc.start()
+    found = model.log_likelihood(0.6, y)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert np.all(np.isfinite(found))
+    assert peak < 400e6  # 790 MB before, and more with more values

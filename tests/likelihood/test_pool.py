@@ -11,7 +11,9 @@ from scipy import stats
 
 import confide as cf
 from confide.likelihood.order import OrderRoute
-from confide.likelihood.pool import PoolRoute
+from confide.likelihood.pool import PoolRoute, window_model
+from confide.likelihood.pool_information import pool_information
+from confide.likelihood.pool_ranks import serves
 from confide.likelihood.transformed import Tails
 from confide.likelihood.window import Ranks, outward, outward_tails, simulate_pool
 from tests.likelihood.order_oracles import LEVEL, x64
@@ -241,3 +243,65 @@ def test_levels_lead_outwards_as_logits_do(rank):
         levels = outward_tails(Tails(jax.nn.sigmoid(middle), jax.nn.sigmoid(-middle)), above, below, ranks)
         np.testing.assert_allclose(levels.below, jax.nn.sigmoid(zeta), rtol=1e-13)
         np.testing.assert_allclose(levels.above, jax.nn.sigmoid(-zeta), rtol=1e-13)
+
+
+# ---- running sums ---------------------------------------------------------------------------------------------------
+
+
+def by_hand(law, windows, y):
+    """Batch means of the exponential mechanism's density, window by window: (Y, batches)."""
+    cap = windows.shape[-1] // 2
+    index = np.arange(2 * cap + 2)
+    height = np.exp(-law.rate * np.maximum(cap - index, index - cap - 1))
+    found = np.empty((y.size, *windows.shape[:2]))
+    for place in np.ndindex(*windows.shape[:2]):
+        edges = np.concatenate([[law.low], windows[place], [law.high]])
+        inner = np.searchsorted(windows[place], y, side="left")
+        inner = np.where(y == law.low, np.searchsorted(windows[place], law.low, side="right"), inner)
+        found[(slice(None), *place)] = height[inner] / np.sum(height * np.diff(edges))
+    return found.mean(axis=-1)
+
+
+@pytest.mark.parametrize(
+    ("statistic", "n", "population"),
+    [
+        (cf.Median("x", (-1, 1)), 21, cf.populations.normal_mean()),
+        (cf.Maximum("abs(x)", (-1, 1)), 12, cf.populations.normal_mean()),
+        (cf.Median("x", (0, 4)), 30, cf.populations.poisson()),
+    ],
+)
+@x64
+def test_running_sums_are_means_over_windows(statistic, n, population):
+    """At values among them, at both ends of the range and at ties, with records clipped and with whole numbers."""
+    asked = model(statistic, cf.Exponential(cf.PureDP(1.0)), n, population)
+    law, route = asked.channel.law, PoolRoute(size=512)
+    thetas = np.asarray([[0.4], [1.3]])
+    y = np.sort(np.concatenate([np.linspace(law.low, law.high, 23), [0.25, 0.5]]))
+    prepared, pool = window_model(asked), route.pool(asked)
+    assert serves(law)
+    found = route.by_batch(asked, thetas, y)
+    for row, theta in enumerate(thetas):
+        windows = np.asarray(prepared.windows(prepared.table(jnp.asarray(theta), pool), pool.zeta))
+        np.testing.assert_allclose(found[row], np.log(by_hand(law, windows, y)), atol=1e-9)
+
+
+@x64
+def test_steep_mechanisms_keep_the_digits_of_their_least_density():
+    asked = model(cf.Median("x", (-1, 1)), cf.Exponential(cf.PureDP(60.0), cap=4), 21, cf.populations.normal_mean())
+    route = PoolRoute(size=512)
+    prepared, pool = window_model(asked), route.pool(asked)
+    theta, y = np.asarray([0.4]), np.asarray([-0.99, 0.3, 0.99])
+    windows = np.asarray(prepared.windows(prepared.table(jnp.asarray(theta), pool), pool.zeta))
+    found = route.by_batch(asked, theta[None], y)[0]
+    np.testing.assert_allclose(found, np.log(by_hand(asked.channel.law, windows, y)), atol=1e-9)
+
+
+@x64
+def test_information_by_running_sums_is_that_by_windows():
+    asked = model(cf.Median("x", (-1, 1)), cf.Exponential(cf.PureDP(1.0)), 21, cf.populations.normal_mean())
+    route = PoolRoute(size=1024)
+    found = route.information_with_error(asked, np.asarray([[0.2], [0.9]]))
+    for row, theta in enumerate(([0.2], [0.9])):
+        alone = pool_information(window_model(asked), jnp.asarray(theta), route.pool(asked))
+        for part, expected in zip(found, alone, strict=True):
+            np.testing.assert_allclose(part[row], expected, rtol=1e-9)

@@ -39,7 +39,7 @@ def across_values(route: Route, model: Model, thetas: Floats, values: Floats) ->
         return np.asarray(route.log_likelihood(model, thetas, y)).T
 
     if smooth_in_value(model):
-        for nodes, table, checks, truth in _finer_and_finer(each, computed):
+        for nodes, table, checks, truth in _finer_and_finer(each, computed, points_for(model, each)):
             guess = barycentric(nodes, checks).T @ table
             # where a θ explains a value far worse than another does, it must agree as much less
             share = np.exp(truth - truth.max(axis=1, keepdims=True))
@@ -62,6 +62,16 @@ def smooth_in_value(model: Model) -> bool:
     )
 
 
+def points_for(model: Model, values: Floats) -> tuple[int, ...]:
+    """How many Chebyshev points are tried, one number after the other.
+
+    Where values lie at an end of the range, p has a kink, of records all clipped to one bound, and many more not far
+    from it, of all but some: there the fewest points never agree.
+    """
+    at_an_end = np.any(np.isin(values, model.channel.statistic.ranges[0]))
+    return _NODES[1:] if at_an_end else _NODES
+
+
 def within_range(model: Model, values: Floats) -> Floats:
     """Values with the same posteriors, none further out than the statistic itself can be.
 
@@ -78,12 +88,14 @@ def within_range(model: Model, values: Floats) -> Floats:
     return np.clip(values, *((low[0], high[0]) if low.size == 1 else (low, high)))
 
 
-def summaries_across(values: Floats, solve: Callable[[Floats], Floats], tolerance: Floats) -> Floats | None:
+def summaries_across(
+    values: Floats, solve: Callable[[Floats], Floats], tolerance: Floats, sizes: tuple[int, ...]
+) -> Floats | None:
     """What `solve` finds for each value (Y, features), interpolated; None where too few values, or points, to do so.
 
     The last feature is a posterior standard deviation, and each may be off by its tolerance times that.
     """
-    for nodes, table, checks, truth in _finer_and_finer(values, solve):
+    for nodes, table, checks, truth in _finer_and_finer(values, solve, sizes):
         guess = barycentric(nodes, checks).T @ table
         if np.all(np.abs(guess - truth) <= tolerance * truth[:, -1:]):
             parts = np.array_split(values, -(-values.size // _AT_ONCE))
@@ -92,14 +104,14 @@ def summaries_across(values: Floats, solve: Callable[[Floats], Floats], toleranc
 
 
 def _finer_and_finer(
-    values: Floats, computed: Callable[[Floats], Floats]
+    values: Floats, computed: Callable[[Floats], Floats], sizes: tuple[int, ...]
 ) -> Iterator[tuple[Floats, Floats, Floats, Floats]]:
     """More and more Chebyshev points with what is computed there, rows of a table; and some values with the same.
 
     Each set of points holds the one before, so that nothing is computed twice.
     """
     checks, table = _some(values), np.empty((0, 0))
-    for nodes in _points(values):
+    for nodes in _points(values, sizes):
         if table.size == 0:
             found = computed(np.concatenate([nodes, checks]))
             table, truth = found[: nodes.size], found[nodes.size :]
@@ -114,10 +126,10 @@ def _some(values: Floats) -> Floats:
     return np.sort(values)[np.linspace(0, values.size - 1, _CHECKS).astype(int)]
 
 
-def _points(values: Floats) -> Iterator[Floats]:
+def _points(values: Floats, sizes: tuple[int, ...]) -> Iterator[Floats]:
     """Chebyshev points that span the values, more and more of them while that is fewer than there are values."""
     low, high = values.min(), values.max()
-    for size in _NODES:
+    for size in sizes:
         if 2 * size > values.size or low == high:
             return
         yield 0.5 * (low + high) - 0.5 * (high - low) * np.cos(np.pi * np.arange(size) / (size - 1))

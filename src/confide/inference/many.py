@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from confide._precision import float64
 from confide.errors import ApproximationWarning, InvalidArgument
 from confide.inference import careful, line
-from confide.inference.across import across_values, smooth_in_value, summaries_across, within_range
+from confide.inference.across import across_values, points_for, smooth_in_value, summaries_across, within_range
 from confide.inference.grid import constrained, distinct
 from confide.inference.summaries import NEGLIGIBLE, Summaries, finer, quantiles
 from confide.likelihood import choose_route
@@ -84,7 +84,8 @@ def many_posteriors(
     if len(models) == 1 and smooth_in_value(models[0]):
         each, where = np.unique(arrays[0], return_inverse=True)
         tolerance = np.asarray([_QUANTILE] * (2 * len(probs)) + [_MOMENT] * 2)
-        table = summaries_across(each, lambda y: solved(y).columns(), tolerance)
+        sizes = points_for(models[0], each)
+        table = summaries_across(each, lambda y: solved(y).columns(), tolerance, sizes)
         found = None if table is None else Summaries.from_columns(table[where])
     found = solved(*arrays) if found is None else found
     chosen = _approximations(models, routes) if route == "auto" else []

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln, logsumexp
+from scipy.special import gammaln
 
 from confide.likelihood.frames import frame
 from confide.likelihood.gauss import TO_LEGENDRE
@@ -36,6 +36,8 @@ Mask = NDArray[np.bool_]
 _MOST_WAYS = 200_000
 #: values so near to an atom, in ranges of s, are taken to be in it: no noise that is served tells them apart
 _NEAR = 1e-12
+#: a sum beside which terms that underflow are nothing
+_FAINT = 1e-280
 #: a root that is off by δ moves an integral over a kink by δ²
 _BISECTIONS = 26
 _FINE_NODES, _FINE_WEIGHTS = np.polynomial.legendre.leggauss(20)
@@ -76,10 +78,12 @@ class Ways:
     log_orders: Floats
 
     def log_mass(self, shares: Floats) -> Floats:
-        """Their log probabilities, given that of each atom."""
-        with np.errstate(divide="ignore"):
-            log_shares = np.log(shares)
-        return self.log_orders + np.sum(np.where(self.counts > 0, self.counts * log_shares, 0.0), axis=1)
+        """Their log probabilities (B, C), given those of each atom (B, atoms)."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            each = [
+                np.where(count > 0, count * np.log(shares[:, a, None]), 0.0) for a, count in enumerate(self.counts.T)
+            ]
+        return np.asarray(self.log_orders + sum(each))
 
 
 def too_many(records: int, atoms: int) -> bool:
@@ -106,38 +110,53 @@ def ways(records: int, atoms: int) -> Ways:
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """A part of p(y | θ) at values y: its log (Y,), and its derivative in θ over p itself (Y, d) if that was asked."""
+    """A part of p(y | θ): its log (B, Y), and its derivative in θ over p itself (B, Y, d) if that was asked."""
 
     log_prob: Floats
     slope: Floats | None = None
 
 
 def weighted(log_terms: Floats, relative: Floats | None) -> Part:
-    """Σ of terms on the last axis, and of their relative derivatives (…, d) with the same weights."""
-    total = logsumexp(log_terms, axis=-1)
+    """Σ of terms on the last axis (B, Y, C), and of their relative derivatives (B, …, C, d) with the same weights."""
+    top = log_terms.max(axis=-1, keepdims=True)
+    top = np.where(np.isfinite(top), top, 0.0)
+    share = np.exp(log_terms - top)
+    total = share.sum(axis=-1)
+    with np.errstate(divide="ignore"):
+        log_prob = np.log(total) + top[..., 0]
     if relative is None:
-        return Part(total)
-    share = np.exp(log_terms - np.where(np.isfinite(total), total, 0.0)[..., None])
-    return Part(total, np.einsum("yc,ycd->yd", share, np.broadcast_to(relative, (*share.shape, relative.shape[-1]))))
+        return Part(log_prob)
+    relative = np.broadcast_to(relative, (*share.shape, relative.shape[-1]))
+    return Part(log_prob, np.einsum("byc,bycd->byd", share, relative) / np.where(total > 0, total, 1.0)[..., None])
 
 
-def all_in_atoms(n: int, atoms: Floats, shares: Floats, slopes: Floats | None, log_noise: Floats) -> Part:
-    """No record outside: `log_noise` (Y, C) is the log density of the noise between y and the mean of each way."""
-    some = ways(n, atoms.size)
-    return weighted(some.log_mass(shares) + log_noise, None if slopes is None else _relative(some, shares, slopes))
+def all_in_atoms(n: int, shares: Floats, slopes: Floats | None, log_noise: Floats) -> Part:
+    """No record outside: `log_noise` (Y, C) is the log density of the noise between y and the mean of each way.
+
+    Shares of the atoms are (B, atoms), their slopes (B, atoms, d).
+    """
+    some = ways(n, shares.shape[1])
+    log_mass = some.log_mass(shares)
+    if slopes is None:
+        tops = log_mass.max(axis=1, keepdims=True), log_noise.max(axis=1)
+        total = np.exp(log_mass - tops[0]) @ np.exp(log_noise - tops[1][:, None]).T
+        if np.all(total > _FAINT):  # a product of matrices, where nothing that matters underflows
+            return Part(np.log(total) + tops[0] + tops[1])
+    return weighted(log_mass[:, None] + log_noise, None if slopes is None else _relative(some, shares, slopes)[:, None])
 
 
 def _relative(some: Ways, shares: Floats, slopes: Floats) -> Floats:
-    """∂ log probability of each way (C, d), from those of the atoms' shares (atoms, d)."""
-    return some.counts @ np.where(shares[:, None] > 0, slopes / np.where(shares > 0, shares, 1.0)[:, None], 0.0)
+    """∂ log probability of each way (B, C, d), from those of the atoms' shares."""
+    held = shares[..., None] > 0
+    return np.asarray(some.counts @ np.where(held, slopes / np.where(held, shares[..., None], 1.0), 0.0))
 
 
 @dataclass(frozen=True, eq=False)
 class Outside:
-    """A record outside the atoms: values s (J,) in panels of sixteen nodes first, its weights, and their slopes.
+    """A record outside the atoms: values s (J,) in panels of sixteen nodes first, its weights (B, J), and their slopes.
 
-    `panels` says how many panels there are; weights of nodes in atoms are zero. Slopes of weights are (d, J) and None
-    where they are not asked for.
+    `panels` says how many panels there are; weights of nodes in atoms are zero. Slopes of weights are (B, d, J) and
+    None where they are not asked for.
     """
 
     s: Floats
@@ -157,8 +176,8 @@ class Outside:
 
     @functools.cached_property
     def range(self) -> tuple[float, float]:
-        """Between which values the record lies."""
-        mass = self.weights[: self.panels * ORDER].reshape(-1, ORDER).max(axis=1)
+        """Between which values the record lies, at any θ."""
+        mass = self.weights.max(axis=0)[: self.panels * ORDER].reshape(-1, ORDER).max(axis=1)
         if not np.any(mass > 0):
             return 0.0, 0.0
         return float(self.ends[0, mass > 0].min()), float(self.ends[1, mass > 0].max())
@@ -170,40 +189,44 @@ def one_outside(
     """One record outside the atoms, under Laplace noise of scale b on the mean."""
     some = ways(n - 1, atoms.size)
     z = n * y[:, None] - some.counts @ atoms  # what is left for the record
-    log_h, relative = _noisy_record(record, z, n * b, slopes is not None)
-    terms = some.log_mass(shares) + log_h + math.log(n / (2.0 * b))
+    log_h, relative = _noisy_record(record, z, n * b)
+    terms = log_h
+    terms += some.log_mass(shares)[:, None] + math.log(n / (2.0 * b))
     if slopes is None or relative is None:
         return weighted(terms, None)
-    return weighted(terms, relative + _relative(some, shares, slopes))
+    return weighted(terms, relative + _relative(some, shares, slopes)[:, None])
 
 
-def _noisy_record(record: Outside, z: Floats, scale: float, sloped: bool) -> tuple[Floats, Floats | None]:
-    """log Σ_j w_j e^{−|z − s_j|/scale} at all z (Y, C), and its derivative in θ relative to it (Y, C, d).
+def _noisy_record(record: Outside, z: Floats, scale: float) -> tuple[Floats, Floats | None]:
+    """log Σ_j w_j e^{−|z − s_j|/scale} at all z (B, Y, C), and its derivatives in θ relative to it (B, Y, C, d).
 
     Beyond the range of s it is an exponential; so only z within the range are summed.
     """
     inside = np.clip(z, *record.range)
     points, place = np.unique(inside, return_inverse=True)
-    h = np.empty(points.size)
-    dh = np.empty((points.size, 0 if record.weight_slopes is None or not sloped else len(record.weight_slopes)))
-    rows = max(1, 4_000_000 // record.s.size)
-    for first in range(0, points.size, rows):
-        some_points = np.s_[first : first + rows]
-        matrix = kernel(record.s.tobytes(), record.panels, points[some_points].tobytes(), scale)
-        h[some_points] = matrix @ record.weights
-        if sloped and record.weight_slopes is not None:
-            dh[some_points] = matrix @ record.weight_slopes.T
-    with np.errstate(divide="ignore"):
-        log_h = np.log(h)
     place = place.reshape(z.shape)
-    found = log_h[place] - np.abs(z - inside) / scale
-    return found, (np.where(h > 0, 1.0 / np.where(h > 0, h, 1.0), 0.0)[:, None] * dh)[place] if sloped else None
+    slopes = record.weight_slopes
+    rows = max(1, 4_000_000 // record.s.size)
+    h: list[Floats] = []
+    dh: list[Floats] = []
+    for first in range(0, points.size, rows):
+        matrix = kernel(record, points[first : first + rows], scale)
+        h.append(record.weights @ matrix.T)
+        if slopes is not None:
+            dh.append(slopes @ matrix.T)
+    summed = np.concatenate(h, axis=-1)  # (B, Z)
+    with np.errstate(divide="ignore"):
+        log_h = np.log(summed)[:, place]
+    log_h -= np.abs(z - inside) / scale
+    if slopes is None:
+        return log_h, None
+    safe = np.where(summed > 0, summed, np.inf)[:, None]
+    relative: Floats = np.concatenate(dh, axis=-1) / safe
+    return log_h, np.moveaxis(relative[..., place], 1, -1)
 
 
-@functools.lru_cache(maxsize=2)
-def kernel(values: bytes, panels: int, places: bytes, scale: float) -> Floats:
-    """e^{−|z − s|/scale} (Z, J) as a matrix on weights, its kink integrated exactly; θ with the same nodes share it."""
-    record, z = Outside(np.frombuffer(values), np.empty(0), panels), np.frombuffer(places)
+def kernel(record: Outside, z: Floats, scale: float) -> Floats:
+    """e^{−|z − s|/scale} (Z, J) as a matrix on weights, its kink integrated exactly."""
     matrix = np.exp(-np.abs(z[:, None] - record.s) / scale)
     row, panel = np.nonzero((z[:, None] > record.ends[0]) & (z[:, None] < record.ends[1]))
     if row.size == 0:

@@ -1,4 +1,4 @@
-"""Which contours the inversion of slowly decaying transforms takes, and the law of a record that it sees."""
+"""Which contours the inversion of slowly decaying transforms takes, and the laws of a record that it sees."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from confide.likelihood.atoms import nearest_atom
-from confide.likelihood.saddles import saddles
+from confide.likelihood.saddles import Saddles, saddles
 from confide.likelihood.transforms import NoiseTransform
 
 Floats = NDArray[np.float64]
@@ -22,14 +23,14 @@ _COST = 4.0
 #: spreads of a tilted law that must fit in half a period of the frequency grid
 _ROOM = 10.0
 #: cells in which the law of a record is summed up
-_CELLS = 256
+_CELLS = 64
 
 
 @dataclass(frozen=True, eq=False)
 class Record:
-    """The law of one record at one θ, its values and those of y measured from a reference.
+    """The law of one record at some θ that share its nodes, their values and those of y measured from a reference.
 
-    Values s (J,) come in panels of sixteen nodes first; slopes of weights are (d, J).
+    Values s (J,) come in panels of sixteen nodes first; weights are (B, J) and their slopes (B, d, J).
     """
 
     s: Floats
@@ -38,6 +39,16 @@ class Record:
     atoms: Floats
     weight_slopes: Floats | None = None
 
+    @property
+    def dimension(self) -> int:
+        """Of θ, if slopes are known."""
+        return 0 if self.weight_slopes is None else self.weight_slopes.shape[1]
+
+    def only(self, rows: slice) -> Record:
+        """At some of the θ."""
+        slopes = None if self.weight_slopes is None else self.weight_slopes[rows]
+        return replace(self, weights=self.weights[rows], weight_slopes=slopes)
+
     @functools.cached_property
     def atom(self) -> NDArray[np.intp]:
         """Which atom each node sits in; −1 for none."""
@@ -45,30 +56,33 @@ class Record:
 
     def in_atoms(self, weights: Floats) -> Floats:
         """Weights (…, J) summed over each atom: (…, atoms)."""
-        each = [np.where(self.atom == a, weights, 0.0).sum(axis=-1) for a in range(self.atoms.size)]
+        each = [weights[..., self.atom == a].sum(axis=-1) for a in range(self.atoms.size)]
         return np.stack(each, axis=-1) if each else np.zeros((*weights.shape[:-1], 0))
 
     def outside(self, weights: Floats) -> Floats:
         """The weights of nodes that are in no atom."""
         return np.where(self.atom < 0, weights, 0.0)
 
-    @functools.cached_property
-    def cells(self) -> tuple[Floats, Floats]:
-        """The law summed up in cells: their mean values and masses. It is good enough to choose a contour by."""
+    def saddles(self, n: int, variance: float, furthest: float, limit: float) -> Saddles:
+        """Their tables, by laws summed up in cells, which is good enough to choose contours by."""
         low, high = float(self.s.min()), float(self.s.max())
         cell = np.minimum(((self.s - low) * (_CELLS / max(high - low, 1e-300))).astype(int), _CELLS - 1)
-        mass = np.asarray(np.bincount(cell, self.weights, _CELLS), dtype=np.float64)
-        mean = np.asarray(np.bincount(cell, self.weights * self.s, _CELLS), dtype=np.float64)
-        return mean[mass > 0] / mass[mass > 0], mass[mass > 0]
+        summing = sparse.csr_array((np.ones(cell.size), (np.arange(cell.size), cell)), shape=(cell.size, _CELLS))
+        mass, first = self.weights @ summing, (self.weights * self.s) @ summing
+        # a cell without mass is anywhere among the others
+        middle = (first.sum(axis=1) / mass.sum(axis=1))[:, None]
+        mean = np.where(mass > 0, first / np.where(mass > 0, mass, 1.0), middle)
+        return saddles(mean, mass, n, variance, furthest, limit)
 
 
 @dataclass(frozen=True, eq=False)
 class Contour:
-    """Values that share a contour: which they are, its τ, on which side it passes the poles (−1, 0, 1).
+    """Values that share a contour at one of the θ: which they are, its τ, on which side it passes the poles (−1, 0, 1).
 
     And whether the law, tilted by τ, fits with them in a period of the frequency grid.
     """
 
+    theta: int
     which: NDArray[np.intp]
     tau: float
     crossed: float
@@ -78,29 +92,34 @@ class Contour:
 def contours(transform: NoiseTransform, n: int, step: float, record: Record, y: Floats) -> list[Contour]:
     """Runs of neighbouring values, each with a contour near its saddlepoint, on the right side of the poles."""
     pole, margin = float(transform.pole), _ALIAS * step / (2.0 * math.pi)
-    furthest = float(np.max(np.abs(y)))
-    table = saddles(*record.cells, n, float(transform.variance), furthest, pole + margin)
-    middle = table.around(0.0)[0]
-
-    def placed(value: float) -> tuple[float, float]:
-        tau, side = float(table.tau(value)), 1.0 if value >= middle else -1.0
-        if not transform.crossable:
-            return float(np.clip(tau, margin - pole, pole - margin)), 0.0
-        crosses = side * tau > pole - margin
-        return side * (pole + margin if crosses else max(side * tau, 0.0)), side if crosses else 0.0
-
+    tables = record.saddles(n, float(transform.variance), float(np.max(np.abs(y))), pole + margin)
     everything = 2.0 * math.pi / step > 2.0 * float(record.s.max() - record.s.min())
     order = np.argsort(y)
+    ranked = y[order]
     found: list[Contour] = []
-    for run in table.runs(y[order], _COST):
-        values = y[order[run]]
-        tau, crossed = placed(0.5 * (values[0] + values[-1]))
+
+    def add(theta: int, table: Saddles, run: slice, tau: float, crossed: float) -> None:
         # the law, tilted, and the values must fit in a period
         mean, spread = table.around(tau)
-        apart = max(mean - values[0], values[-1] - mean, 0.0) if crossed == 0 else 0.0
+        apart = max(mean - ranked[run.start], ranked[run.stop - 1] - mean, 0.0) if crossed == 0 else 0.0
         fits = (apart + _ROOM * spread < math.pi / step or everything) and (transform.crossable or margin < pole)
-        if found and crossed != 0 and found[-1].crossed == crossed:  # one contour serves all values beyond a pole
-            found[-1] = replace(found[-1], which=np.append(found[-1].which, order[run]), fits=found[-1].fits and fits)
-        else:
-            found.append(Contour(order[run], tau, crossed, fits))
+        found.append(Contour(theta, order[run], tau, crossed, fits))
+
+    for theta, table in enumerate(tables.each()):
+        middle, slope = table.around(0.0)[0], table.tau(ranked)
+        first, last = 0, ranked.size
+        if transform.crossable:  # one contour serves all values beyond a pole
+            first = int(np.count_nonzero((slope < margin - pole) & (ranked < middle)))
+            last -= int(np.count_nonzero((slope > pole - margin) & (ranked >= middle)))
+            if first > 0:
+                add(theta, table, slice(0, first), -(pole + margin), -1.0)
+            if last < ranked.size:
+                add(theta, table, slice(last, ranked.size), pole + margin, 1.0)
+        for run in table.runs(ranked[first:last], _COST):
+            start, stop = first + run.start, first + run.stop
+            value = 0.5 * (ranked[start] + ranked[stop - 1])
+            tau = float(np.clip(table.tau(value), margin - pole, pole - margin))
+            if transform.crossable:  # never on the other side of the mean
+                tau = max(tau, 0.0) if value >= middle else min(tau, 0.0)
+            add(theta, table, slice(start, stop), tau, 0.0)
     return found

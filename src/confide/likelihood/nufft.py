@@ -20,8 +20,8 @@ Complexes = NDArray[np.complex128]
 #: grid points that a point is spread over, and the exponent of the bump, for a grid twice as fine as it needs to be
 _WIDTH = 16
 _BETA = 2.3 * _WIDTH
-#: points that are summed for one by one, and how many frequencies at a time
-_FEW, _STRIDE = 12, 256
+#: a fast transform is worth as much as so many points one by one, and their phases as so many rows
+_FEW, _PHASES, _STRIDE = 48, 8, 256
 
 
 def _bump(distance: Floats) -> Floats:
@@ -62,21 +62,21 @@ def transform(spread: sparse.csr_array, weights: Floats, frequencies: int) -> Co
 
 def values(x: Floats, coefficients: Complexes) -> Floats:
     """Re Σ_k c_k e^{−ikx} at points x, periodic in 2π, for rows of coefficients (B, K+1): shape (B, points)."""
-    frequencies = coefficients.shape[-1] - 1
-    if x.size <= _FEW:
+    rows, frequencies = len(coefficients), coefficients.shape[-1] - 1
+    if x.size * (rows + _PHASES) <= _FEW * rows:
         return _plainly(x, coefficients)
     size, spread = _size(frequencies), spreading(x, frequencies)
     scaled = np.conj(coefficients * _deconvolution(frequencies))
     scaled[..., 1:] *= 0.5  # irfft counts each frequency twice
-    grid = fft.irfft(scaled, n=size, axis=-1) * size
+    grid = fft.irfft(scaled, n=size, axis=-1, overwrite_x=True) * size
     return np.asarray((spread.T @ grid.T).T)
 
 
 def _plainly(x: Floats, coefficients: Complexes) -> Floats:
     """The same for few points, where a fast transform computes far more than is asked; e^{−ikx} from k = Ka + b."""
     count = coefficients.shape[-1]
-    rows = -(-count // _STRIDE)
-    padded = np.pad(coefficients, [(0, 0), (0, rows * _STRIDE - count)]).reshape(-1, rows, _STRIDE)
-    inner = padded @ np.exp(-1j * np.outer(np.arange(_STRIDE), x))  # (B, rows, points)
-    outer = np.exp(-1j * np.outer(np.arange(rows) * _STRIDE, x))
-    return np.asarray(np.einsum("brp,rp->bp", inner, outer).real)
+    blocks = -(-count // _STRIDE)
+    inner = np.exp(-1j * np.outer(x, np.arange(min(_STRIDE, count))))
+    outer = np.exp(-1j * np.outer(x, np.arange(blocks) * _STRIDE))
+    turns = (outer[:, :, None] * inner[:, None, :]).reshape(x.size, -1)[:, :count]
+    return np.asarray(coefficients.real @ turns.real.T - coefficients.imag @ turns.imag.T)

@@ -21,6 +21,7 @@ from scipy.special import logsumexp
 from confide._compile import IN_PARTS
 from confide._random import as_key, unrolled
 from confide.errors import IncompatibleError
+from confide.likelihood import pool_ranks
 from confide.likelihood.pool_density import WindowModel, log_batches, log_density, log_density_error
 from confide.likelihood.pool_information import pool_information
 from confide.likelihood.route import Floats, Route, require_finite
@@ -112,6 +113,8 @@ class PoolRoute(Route):
     def by_batch(self, model: Model, thetas: Any, values: Any) -> np.ndarray:
         """The logs of the means over each batch of windows (M, Y, batches): their spread is the error of p(y | θ)."""
         pool, prepared, y = self.pool(model), window_model(model), np.asarray(values)
+        if pool_ranks.serves(prepared.law):
+            return pool_ranks.running_log_batches(prepared, np.asarray(thetas), pool, y)
         # NumPy stacks them without a program of its own for every number of θ
         return np.stack([_log_batches(prepared, theta, pool, y) for theta in np.asarray(thetas)])
 
@@ -129,6 +132,8 @@ class PoolRoute(Route):
         self._require_score(model)
         pool = self.pool(model, size, key)
         prepared = window_model(model)
+        if pool_ranks.serves(prepared.law):
+            return pool_ranks.running_information(prepared, np.asarray(thetas), pool)
         found = [pool_information(prepared, theta, pool) for theta in np.asarray(thetas)]
         return np.stack([matrix for matrix, _ in found]), np.stack([error for _, error in found])
 

@@ -22,13 +22,21 @@ _TILTS = np.concatenate([-np.geomspace(1.0, 1e-4, 24), [0.0], np.geomspace(1e-4,
 
 @dataclass(frozen=True, eq=False)
 class Saddles:
-    """For tilts κ of a record: the mean of n of them, their spread with Gaussian noise, and the y that is reached."""
+    """For tilts κ of a record: the mean of n of them, their spread with Gaussian noise, and the y that is reached.
+
+    Arrays are (tilts,), or (laws, tilts) of several laws, which `each` tells apart.
+    """
 
     n: int
     kappa: Floats
     mean: Floats
     spread: Floats
     reached: Floats
+
+    def each(self) -> Iterator[Saddles]:
+        """One table for each law."""
+        for row in zip(self.kappa, self.mean, self.spread, self.reached, strict=True):
+            yield Saddles(self.n, *row)
 
     def tau(self, y: Floats | float) -> Floats:
         """nκ at the saddlepoint of y, which is the slope of −log p there, or nearly."""
@@ -55,13 +63,17 @@ class Saddles:
 
 
 def saddles(s: Floats, mass: Floats, n: int, variance: float, furthest: float, limit: float = np.inf) -> Saddles:
-    """The table for a record with values s and masses; `limit` is the largest |τ|, `furthest` the largest |y|."""
-    width = float(s.max() - s.min()) + 1e-300
+    """The table for a record with values s and masses, each (…, values), of one law or of several.
+
+    `limit` is the largest |τ|, `furthest` the largest |y|.
+    """
+    width = s.max(axis=-1) - s.min(axis=-1) + 1e-300
     far = furthest / (variance * n) if variance > 0 else 0.0
-    kappa = _TILTS * min(max(_STEEPEST / width, 2.0 * far), limit / n)
-    exponent = kappa[:, None] * s
-    tilted = mass * np.exp(exponent - exponent.max(axis=1, keepdims=True))
-    tilted /= tilted.sum(axis=1, keepdims=True)
-    mean = tilted @ s
-    spread = np.sqrt(np.sum(tilted * (s - mean[:, None]) ** 2, axis=1) / n + variance) + 1e-300
-    return Saddles(n, kappa, mean, spread, np.maximum.accumulate(mean + variance * n * kappa))
+    kappa = _TILTS * np.minimum(np.maximum(_STEEPEST / width, 2.0 * far), limit / n)[..., None]
+    exponent = kappa[..., None] * s[..., None, :]
+    tilted = mass[..., None, :] * np.exp(exponent - exponent.max(axis=-1, keepdims=True))
+    tilted /= tilted.sum(axis=-1, keepdims=True)
+    mean = np.einsum("...kv,...v->...k", tilted, s)
+    apart = (s[..., None, :] - mean[..., None]) ** 2
+    spread = np.sqrt(np.einsum("...kv,...kv->...k", tilted, apart) / n + variance) + 1e-300
+    return Saddles(n, kappa, mean, spread, np.maximum.accumulate(mean + variance * n * kappa, axis=-1))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import jax
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from confide.errors import AccuracyError
 from confide.likelihood import nufft
 from confide.likelihood.atoms import atom_values
+from confide.likelihood.blocks import filled
 from confide.likelihood.channel_noise import noise_step
 from confide.likelihood.fine import Fine, Found
 from confide.likelihood.fine_contours import Record
@@ -29,8 +30,11 @@ from confide.likelihood.sums import in_sums
 
 if TYPE_CHECKING:
     from confide.likelihood.spectral_plan import Group
+    from confide.likelihood.transforms import NoiseTransform
 
 Floats = NDArray[np.float64]
+#: which θ and values are answered, and what was found there
+Answer = tuple[tuple[NDArray[np.intp], ...], Found]
 
 #: frequencies to begin with, how many times more at each attempt, and the most
 _FEWEST, _MORE, _MOST = 2**11, 4, 2**17
@@ -38,74 +42,63 @@ _FEWEST, _MORE, _MOST = 2**11, 4, 2**17
 _MOST_TURNS, _MOST_TURNS_MOVING = 24_000.0, 14_000.0
 #: the largest error that is let pass, and the error at which no more frequencies are tried
 SETTLED = 1e-7
-_TRIED = 1e-9
-#: the period of the density on the frequency grid, in ranges of s, spreads of y, scales of Laplace noise and its steps
-_RANGES, _SPREADS, _SCALES, _STEPS = 4.0, 48.0, 140.0, 8.0
+_TRIED = 3e-8
+#: the period of the density on the frequency grid, in ranges of s, spreads of y, scales of Laplace noise (fewer if its
+#: poles can be passed) and its steps
+_RANGES, _SPREADS, _SCALES, _SCALES_PASSED, _STEPS = 4.0, 48.0, 140.0, 80.0, 8.0
 #: the share of the longest period above which a shorter one is not worth it
 _SHORT = 0.3
 #: radians of e^{ius} across a panel that its nodes can follow
 _PHASE = 14.0
-#: θ whose nodes are made together
-_ROWS = 32
+#: nodes that are made together, of all θ
+_NODES = 2**22
 #: how often the transform of noise on a lattice must have come back, and a factor for what is only looked at
 _PERIODS, _SAFETY = 2.5, 10.0
 
 
 def invert_slowly(group: Group, thetas: Floats, y: Floats) -> tuple[Floats, Floats]:
     """log p and its error at (θ, y) pairs (B, Y); an error is 0 where it is below `SETTLED`."""
-    if group.on_lattice:
-        log_prob, error, _ = in_sums(group, thetas, y, scores=False)
-        return log_prob, np.where(error < SETTLED, 0.0, error)
-    log_prob, error = np.empty(y.shape), np.empty(y.shape)
-    for at, found in _settled(group, thetas, y, scores=False):
-        log_prob[at], error[at] = found.log_prob, found.error
-    return log_prob, np.where(error < SETTLED, 0.0, error)
+    return _inverted(group, thetas, y, scores=False)[:2]
 
 
 def invert_slowly_with_score(group: Group, thetas: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:
     """The same with the score (B, Y, d)."""
+    return _inverted(group, thetas, y, scores=True)
+
+
+def _inverted(group: Group, thetas: Floats, y: Floats, *, scores: bool) -> tuple[Floats, Floats, Floats]:
     if group.on_lattice:
-        log_prob, error, score = in_sums(group, thetas, y, scores=True)
-        return log_prob, np.where(error < SETTLED, 0.0, error), score
-    log_prob, error = np.empty(y.shape), np.empty(y.shape)
-    score = np.empty((*y.shape, thetas.shape[1]))
-    for at, found in _settled(group, thetas, y, scores=True):
-        assert found.score is not None
-        log_prob[at], error[at], score[at] = found.log_prob, found.error, found.score
+        log_prob, error, score = in_sums(group, thetas, y, scores=scores)
+    else:
+        log_prob, error, score = _settled(group, thetas, y, scores=scores)
     return log_prob, np.where(error < SETTLED, 0.0, error), score
 
 
-def _settled(
-    group: Group, thetas: Floats, y: Floats, *, scores: bool
-) -> Iterator[tuple[tuple[int, NDArray[np.intp]], Found]]:
-    """A θ and some of its values at a time: with more and more frequencies those that do not stand still yet."""
-    for start in range(0, len(thetas), _ROWS):
-        rows = np.arange(start, min(start + _ROWS, len(thetas)))
-        columns = {row: np.arange(y.shape[1]) for row in rows.tolist()}
-        for period in _periods(group):
-            first, most = _first(group, period), _most(group, period)
-            frequencies = first if first <= most else _FEWEST
-            unseen = _unseen(group, thetas[rows], y[rows]) if first > most else np.zeros(rows.size)
-            while columns:
-                rows, unsettled = np.asarray(list(columns)), {}
-                some = [y[row, each] for row, each in columns.items()]
-                try:
-                    for at, found in _attempt(group, thetas[rows], some, frequencies, period, scores=scores):
-                        row = int(rows[at])
-                        found = dataclasses.replace(found, error=found.error + unseen[row - start])  # noqa: PLW2901
-                        yield (row, columns[row]), found
-                        if np.any(found.error > _TRIED):
-                            unsettled[row] = columns[row][found.error > _TRIED]
-                except AccuracyError:
-                    if frequencies == _FEWEST:
-                        raise
-                    break  # no nodes can follow so many: what there is stays, with its error
-                columns = unsettled
-                if frequencies >= most:
-                    break
-                frequencies = min(frequencies * _MORE, most)
-            if not columns:
+def _settled(group: Group, thetas: Floats, y: Floats, *, scores: bool) -> tuple[Floats, Floats, Floats]:
+    """log p, its error and the score: with more and more frequencies where they do not stand still yet."""
+    log_prob, error = np.full(y.shape, -np.inf), np.full(y.shape, np.inf)
+    score = np.zeros((*y.shape, thetas.shape[1] if scores else 0))
+    for period in _periods(group):
+        first, most = _first(group, period), _most(group, period)
+        frequencies = first if first <= most else _FEWEST
+        unseen = _unseen(group, thetas, y) if first > most else np.zeros(len(thetas))
+        while np.any(waiting := error > _TRIED):
+            try:
+                for at, found in _attempt(group, thetas, y, waiting, frequencies, period, scores=scores):
+                    told = found.error + unseen[at[0]]
+                    better = ~(told > error[at])
+                    log_prob[at] = np.where(better, found.log_prob, log_prob[at])
+                    error[at] = np.where(better, told, error[at])
+                    if found.score is not None:
+                        score[at] = np.where(better[..., None], found.score, score[at])
+            except AccuracyError:
+                if frequencies == _FEWEST:
+                    raise
+                break  # no nodes can follow so many: what there is stays, with its error
+            if frequencies >= most:
                 break
+            frequencies = min(frequencies * _MORE, most)
+    return log_prob, error, score
 
 
 def _periods(group: Group) -> tuple[float, ...]:
@@ -119,8 +112,14 @@ def _periods(group: Group) -> tuple[float, ...]:
     everything = _RANGES * (high - low) + _SPREADS * math.sqrt(float(transform.variance))
     if not transform.crossable:  # contours stay between the poles, and a rounded mean is half a step away from itself
         everything += _STEPS * noise_step(transform) + _SCALES / float(transform.pole)
-    short = max(_SPREADS * group.widest, _SCALES / float(transform.pole))
+    short = _SPREADS * max(group.widest, unnoticed_width(transform))
     return (everything,) if short > _SHORT * everything else (short, everything)
+
+
+def unnoticed_width(transform: NoiseTransform) -> float:
+    """The spread of y below which the noise alone decides on the period."""
+    scales = _SCALES_PASSED if transform.crossable else _SCALES
+    return scales / float(transform.pole) / _SPREADS
 
 
 def _first(group: Group, period: float) -> int:
@@ -164,26 +163,62 @@ def _most(group: Group, period: float) -> int:
 
 
 def _attempt(
-    group: Group, thetas: Floats, y: Sequence[Floats], frequencies: int, period: float, *, scores: bool
-) -> Iterator[tuple[int, Found]]:
-    model, inversion = group.model, group.inversion
-    reference, n = float(inversion.reference), int(model.channel.n)
-    step = 2.0 * math.pi / period
-    law = _law_for(group, thetas, step * frequencies / n)
-    nodes = nodes_at(law, thetas)
+    group: Group,
+    thetas: Floats,
+    y: Floats,
+    waiting: NDArray[np.bool_],
+    frequencies: int,
+    period: float,
+    *,
+    scores: bool,
+) -> Iterator[Answer]:
+    """Answers where pairs (B, Y) wait for one."""
+    step, n = 2.0 * math.pi / period, int(group.model.channel.n)
+    low, high = group.model.channel.statistic.ranges[0]
+    nodes = max(_FEWEST, ORDER / _PHASE * step * frequencies / n * (high - low))
+    rows = np.flatnonzero(np.any(waiting, axis=1))
+    fine = Fine(group.inversion.transform, n, step, frequencies)
+    for some in np.array_split(rows, math.ceil(rows.size * nodes / _NODES)):
+        yield from _at(fine, group, thetas, y, waiting, some, scores=scores)
+
+
+def _at(
+    fine: Fine,
+    group: Group,
+    thetas: Floats,
+    y: Floats,
+    waiting: NDArray[np.bool_],
+    rows: NDArray[np.intp],
+    *,
+    scores: bool,
+) -> Iterator[Answer]:
+    """The same at some of the θ, with nodes that serve them all."""
+    model, reference = group.model, float(group.inversion.reference)
+    law = _law_for(group, thetas[rows], fine.step * fine.frequencies / fine.n)
+    asked = filled(thetas[rows])
+    nodes, slopes = nodes_at(law, asked), slopes_at(law, asked) if scores else None
     order, panels = _panels(law, thetas, np.shape(nodes.s)[-1])
-    s, weights = np.asarray(nodes.s)[..., order] - reference, np.asarray(nodes.weights)[..., order]
-    slopes = slopes_at(law, thetas) if scores else None
+    s, weights = np.asarray(nodes.s)[..., order] - reference, np.asarray(nodes.weights)[: rows.size, order]
+    moving = None if slopes is None else np.asarray(slopes.weights)[: rows.size][..., order]
     atoms = atom_values(model.population, model.channel.statistic) - reference  # type: ignore[arg-type]
-    fine = Fine(inversion.transform, n, step, frequencies)
-    shared = nufft.spreading(s * (step / n), frequencies) if s.ndim == 1 else None
-    for row in range(len(thetas)):
-        values = s if s.ndim == 1 else s[row]
-        dw = None if slopes is None else np.asarray(slopes.weights[row])[..., order]
-        record = Record(values, weights[row], panels, atoms, dw)
+    shared = nufft.spreading(s * (fine.step / fine.n), fine.frequencies) if s.ndim == 1 else None
+    for some in _together(s, weights, atoms, y[rows]):
+        values = s if s.ndim == 1 else s[some[0]]
+        record = Record(values, weights[some], panels, atoms, None if moving is None else moving[some])
         # where a bound and an end of the support meet there is no atom yet, but mass is about to move there
-        held = record.in_atoms(record.weights) > 0
-        yield row, fine(dataclasses.replace(record, atoms=atoms[held]), y[row] - reference, shared)
+        held = np.any(record.in_atoms(record.weights) > 0, axis=0)
+        columns = np.flatnonzero(np.any(waiting[rows[some]], axis=0))
+        found = fine(dataclasses.replace(record, atoms=atoms[held]), y[rows[some[0]], columns] - reference, shared)
+        yield np.ix_(rows[some], columns), found
+
+
+def _together(s: Floats, weights: Floats, atoms: Floats, y: Floats) -> list[NDArray[np.intp]]:
+    """Runs of θ with the same nodes, atoms and values."""
+    if s.ndim == 2:
+        return [np.asarray([row]) for row in range(len(y))]
+    held = Record(s, weights, 0, atoms).in_atoms(weights) > 0
+    same = np.all(y[1:] == y[:-1], axis=1) & np.all(held[1:] == held[:-1], axis=1)
+    return np.split(np.arange(len(y)), np.flatnonzero(~same) + 1)
 
 
 def _law_for(group: Group, thetas: Floats, frequency: float) -> RecordLaw | MovingLaw:

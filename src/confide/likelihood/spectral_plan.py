@@ -26,6 +26,7 @@ from confide.likelihood.lattice import lattice_spacing
 from confide.likelihood.law import MovingLaw, Nodes, law_for, moments_at, nodes_at, slopes_at
 from confide.likelihood.levels import on_levels, slopes_on_levels
 from confide.likelihood.record import RecordLaw
+from confide.likelihood.slow import unnoticed_width
 from confide.likelihood.transforms import LaplaceTransform, NoiseTransform
 from confide.mechanism.lattice import DiscreteGaussian, DiscreteLaplace
 from confide.mechanism.noise import GaussianNoise, LaplaceNoise
@@ -116,7 +117,9 @@ def _plan(model: Model, content: bytes) -> tuple[Group, ...]:
     width = np.sqrt(spread**2 / model.channel.n + transform.variance)
     slow = _hardly_decays(model, law, thetas)
     groups = []
-    for index in [run for part in (slow, ~slow) for run in _runs(np.flatnonzero(part), width)]:
+    # widths that make no difference to a slow group do not part it
+    runs = _runs(np.flatnonzero(slow), np.maximum(width, unnoticed_width(transform)))
+    for index in [*runs, *_runs(np.flatnonzero(~slow), width)]:
         n = float(model.channel.n)
         grid = frequency_grid(transform, float(spread[index].min()), n)
         reference = float(reference_of(model, float(np.median(mean[index]))))
