@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from confide.errors import InvalidArgument, PrivacyError
 from confide.privacy import Privacy, compose
 from confide.published import Release
 from confide.published.imputation import effect
-from confide.published.value import shown
 from confide.reporting.content import Content, content
+from confide.reporting.publishing import nearness, published
 
 #: the δ at which guarantees of different kinds are added up
 _DELTA = 1e-6
@@ -29,7 +27,7 @@ def _(result: Any) -> Content:
         question=f"{len(result)} releases{f' from {names}' if names else ''}: what came out of each.",
         answer=f"If all of them are about the same records, together they promise each record {total}.",
         pictures=(),
-        columns=("column", "what", "published", "± (90%)", "n", "guarantee"),
+        columns=("column", "what", "published", "noise ± (90%)", "records", "guarantee", "purpose"),
         rows=tuple(_row(each) for each in result),
         channels=tuple(str(each) for each in result),
         guarantee=total,
@@ -39,11 +37,8 @@ def _(result: Any) -> Content:
 
 def _row(release: Release) -> tuple[Any, ...]:
     channel = release.channel
-    many = np.size(release.value) > 8
-    value = f"{np.size(release.value):,} numbers" if many else shown(channel, release.value)
-    margin = channel.margin()
-    spread = "by the records" if margin is None else f"{margin:.2g}"
-    return release.column or "–", str(channel.statistic), value, spread, f"{channel.n:,}", str(release.guarantee)
+    about = (release.column or "–", str(channel.statistic), published(release), nearness(channel), f"{channel.n:,}")
+    return *about, str(release.guarantee), release.purpose or "–"
 
 
 def _total(guarantees: list[Privacy]) -> Privacy:

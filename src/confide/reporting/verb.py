@@ -31,7 +31,7 @@ def report(result: Any, path: str | Path, *, command: str | None = None, script:
 
     target = writable(path)
     try:
-        from confide.reporting import several  # noqa: F401  # registers the page of a list of releases
+        from confide.reporting import choosing, learning, publishing, several  # noqa: F401  # register their contents
         from confide.reporting.content import content
         from confide.reporting.page import page
 
