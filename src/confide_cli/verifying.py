@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import confide as cf
-from confide_cli.publish import existing
+from confide_cli.budgets import existing
 from confide_cli.show import emit, say
 
 

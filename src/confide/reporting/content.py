@@ -56,7 +56,7 @@ def content(result: Any) -> Content:
         "result",
         result,
         "cannot be reported",
-        "give what compare, optimize, infer or release returned, a list of releases, or a ledger",
+        "give what compare, optimize, infer or release returned, a list of releases, or ledger.statement(name)",
     )
 
 
