@@ -15,6 +15,8 @@ _SWITCHES = {
     "same_records=False": "--different-records",
     "same_quantity=True": "--same-quantity",
     "fresh=True": "--fresh",
+    '"missing": dist.Beta(1.0, 19.0)': '--prior "missing ~ Beta(1, 19)"',
+    "say release.present(missing=count)": "take them out in Python, with release.present(missing=count)",
 }
 _SWITCH = re.compile("|".join(map(re.escape, _SWITCHES)))
 # an argument that is not inside of a call: laplace(step=1) is written so here too

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from confide.clipping import clippings, releases_of
+from confide.missing import asked_for
 from confide.plots.chains import chains, plot_chains
 from confide.plots.posterior import curves, plot_curves
 from confide.plots.style import empty_figure, panels_of, panels_size, styled
@@ -49,9 +50,17 @@ def _(result: Posterior) -> Content:
         guarantee=releases[0].guarantee if len(releases) == 1 else None,
         legend=_LEGEND if exact else _LEGEND + _CHAINS,
         notes=tuple(dict.fromkeys(str(each) for each in clippings(result.call, result.mean))),
-        warnings=(*result.diagnostics.warnings, *(note for each in releases if (note := effect(each)) is not None)),
+        warnings=(*result.diagnostics.warnings, *_imputed(result, releases)),
         workings=() if exact else tuple(_traces(result)),
     )
+
+
+def _imputed(result: Posterior, releases: Sequence[Release]) -> list[str]:
+    """What imputation may have done, unless the share of missing records was learnt too."""
+    call = result.call
+    if call is not None and asked_for(call.arguments["population"], call.arguments["prior"]):
+        return []
+    return [note for each in releases if (note := effect(each)) is not None]
 
 
 def _told(summary: Any, names: Sequence[str]) -> str:

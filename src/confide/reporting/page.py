@@ -28,7 +28,8 @@ figcaption { color: var(--soft); font-size: .88rem; text-align: left; }
 .wide { overflow-x: auto; }
 table { border-collapse: collapse; font-size: .88rem; font-variant-numeric: tabular-nums; }
 th, td { padding: .35rem .7rem; border-bottom: 1px solid var(--line); text-align: right; vertical-align: top; }
-.words { text-align: left; }
+td { white-space: nowrap; }
+.words { text-align: left; white-space: normal; }
 .ranked td:first-child { min-width: 9rem; }
 th { color: var(--soft); font-weight: 600; }
 .ranked tbody tr:first-child td { font-weight: 600; }
