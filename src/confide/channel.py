@@ -188,9 +188,8 @@ class Channel:
         elif margin is None and self.law.window:
             told = {"at best": least, "if they lie evenly over its range": margin_if_even(self)}
             words = "".join(f", within ± {each:.2g} {when}" for when, each in told.items() if each is not None)
-            lines.append(
-                f"How near the published number comes to {about} depends on how they lie{words}{' (90%)' * bool(words)}."
-            )
+            known = f"{words} (90%)" if words else ""
+            lines.append(f"How near the published number comes to {about} depends on how they lie{known}.")
         if warning is not None:
             lines.append(f"Warning: {warning}.")
         return "".join(f"{line}\n" for line in lines)

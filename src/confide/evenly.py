@@ -6,7 +6,7 @@ what to expect of ordinary ones, where the least possible margin, that of equal 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,8 +37,9 @@ def noise_if_even(channel: Channel) -> tuple[Floats, Floats] | None:
     # record i of n holds the middle of the i-th of n equal cells; ranks that no record has hold the range's ends
     window = np.clip(low + (high - low) * (ranks - 0.5) / channel.n, low, high)
     away = np.concatenate([[0.0], (high - low) * np.geomspace(_PART / channel.n, _WIDTHS, _POINTS)])
-    density = sum(np.exp(channel.law.log_prob(window[reach] + side * away, window)) for side in (-1.0, 1.0))
-    return away, np.asarray(density)
+    law: Any = channel.law
+    below, above = (np.exp(law.log_prob(window[reach] + side * away, window)) for side in (-1.0, 1.0))
+    return away, np.asarray(below + above)
 
 
 def margin_if_even(channel: Channel, probability: float = 0.9) -> float | None:

@@ -198,7 +198,12 @@ def with_missing(population: Population, releases: Sequence[Release]) -> tuple[P
     family = WithMissing(population, places)
     sizes = {part.name: part.size for part in population.space if part.vector}
     named = population.parameters | {SHARE: constraints.open_interval(0.0, 1.0)}
-    forms = {"cdf": family.cdf, "survival": family.survival, "quantile": family.quantile, "breaks": family.breaks}
+    forms: dict[str, Any] = {
+        "cdf": family.cdf,
+        "survival": family.survival,
+        "quantile": family.quantile,
+        "breaks": family.breaks,
+    }
     if population.discrete and places.end - population.facts.ends[0] < _FEW:
         forms = {}  # few counts are summed as they are
     both = Population(family, named, f"{population.name} with missing records", sizes=sizes, moving=False, **forms)
@@ -223,11 +228,13 @@ def _from(release: Release, places: Places) -> Release:
     if isinstance(channel.law, AdditiveLaw):  # the noise is what it was, however the new range is certified
         mechanism = type(mechanism)(scale=float(channel.law.noise.scale), step=mechanism.step)  # type: ignore[call-arg,attr-defined]
     try:
-        same = type(statistic)(texts if len(texts) > 1 else texts[0], bounds=(low, places.end), **level)  # type: ignore[call-arg]
+        same = type(statistic)(texts if len(texts) > 1 else texts[0], bounds=(low, places.end), **level)
         seen = Channel(same, mechanism, channel.n)
     except ConfideError as error:
         raise IncompatibleError(f"missing records cannot be modelled for {channel.statistic}: {error}") from error
     if not isinstance(channel.law, AdditiveLaw) and same.ranges != statistic.ranges:
-        raise IncompatibleError(f"missing records cannot be modelled for {channel.statistic}, whose range is not simple")
+        raise IncompatibleError(
+            f"missing records cannot be modelled for {channel.statistic}, whose range is not simple"
+        )
     told = {name: getattr(release, name) for name in ("dataset", "part", "column", "purpose")}
     return Release(seen, release.value, **told)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -25,7 +26,7 @@ def groups(posterior: Posterior, *, predictive: bool) -> dict[str, Any]:
     found: dict[str, Any] = {"prior": {name: np.asarray(each) for name, each in _prior(posterior, key, shape).items()}}
     if posterior.call is None:
         return found
-    releases = releases_of(posterior.call)
+    releases: Sequence[Any] = releases_of(posterior.call)
     found["observed_data"] = {f"release_{i}": np.asarray(each.value) for i, each in enumerate(releases)}
     if predictive:
         thetas = np.concatenate([np.reshape(each, (*shape, -1)) for each in posterior.draws.values()], axis=-1)

@@ -40,9 +40,7 @@ def test_clipped_records_by_a_grid_of_cells():
     mass = np.concatenate([(1 - share) * inside, [(1 - share) * np.exp(-2 * rate), share]])
     for y in (0.4, 0.9, 1.7):
         wanted = sum(
-            (mass * p) @ stats.norm.pdf(y, (points + at) / 2, 0.1)
-            for at, p in zip(points, mass, strict=True)
-            if p > 0
+            (mass * p) @ stats.norm.pdf(y, (points + at) / 2, 0.1) for at, p in zip(points, mass, strict=True) if p > 0
         )
         assert model.log_likelihood([rate, share], y) == pytest.approx(np.log(wanted), abs=1e-6)
 

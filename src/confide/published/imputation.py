@@ -16,7 +16,6 @@ from confide.published.release import Release
 from confide.statistic import Mean, OrderStatistic
 from confide.statistic.transform import apply
 
-
 #: what to do where nobody knows how many values were missing
 UNKNOWN = 'give their share a prior beside the others, such as "missing": dist.Beta(1.0, 19.0)'
 

@@ -16,8 +16,9 @@ class Statement:
     protected. `spent` is None before the first release, and `left` when nothing is left.
 
     >>> import confide as cf
-    >>> print(Statement("people", cf.PureDP(1.0), None, cf.PureDP(1.0), (), ()))
-    people: 1-differential privacy (pure), of which nothing is spent and 1-differential privacy (pure) is left; releases: 0
+    >>> print(Statement("people", cf.GDP(1.0), None, cf.GDP(1.0), (), ()))
+    people: 1-Gaussian differential privacy, of which nothing is spent and 1-Gaussian differential privacy is left;
+    releases: 0
     """
 
     dataset: str

@@ -156,7 +156,7 @@ def _curves(evaluations: dict[str, Any]) -> Picture:
         axis.set_xlabel(f"{of_population([name])}, if it is")
         axis.set_ylabel("Fisher information")
         axis.legend()
-    told = f"The information of what is published about {of_population([name])}: the higher, the better it will be known."
+    told = f"What the published number says about {of_population([name])}: the higher, the better it will be known."
     return Picture(figure, told)
 
 

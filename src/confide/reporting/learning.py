@@ -107,9 +107,7 @@ def _asked(releases: Sequence[Release]) -> str:
     if not releases:
         return "The posterior given what was published."
     told = [
-        f"{np.size(each.value):,} numbers"
-        if np.size(each.value) > _MOST_NUMBERS
-        else shown(each.channel, each.value)
+        f"{np.size(each.value):,} numbers" if np.size(each.value) > _MOST_NUMBERS else shown(each.channel, each.value)
         for each in releases
     ]
     about = "" if len(releases) > 1 else f", {releases[0].channel.statistic} over {releases[0].channel.n:,} records"
@@ -127,5 +125,3 @@ def _traces(result: Posterior) -> list[Picture]:
             )
             found.append(Picture(plot_chains(chains(label, columns[..., j])), caption))
     return found
-
-
