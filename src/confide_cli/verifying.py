@@ -21,5 +21,6 @@ def verify(path: Path, ledger: str | None, as_json: bool) -> bool:
         "entry": entry,
         "words": str(found),
     }
-    emit(as_json, result, lambda: say(f"{path}: {found}"))
+    told = str(found)
+    emit(as_json, result, lambda: say(told if told.startswith(f"{path} ") else f"{path}: {told}"))
     return bool(found)
