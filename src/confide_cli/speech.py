@@ -21,7 +21,8 @@ _SWITCHES = {
 #: classes of the library and what they are called here
 _WORDS = {
     "PureDP": "pure", "ApproxDP": "approx", "ZCDP": "zcdp", "GDP": "gdp", "SmoothLaplace": "smooth_laplace",
-    "SmoothCauchy": "smooth_cauchy", "RandomizedResponse": "randomized_response", "Unlimited()": "--mechanism noiseless",
+    "SmoothCauchy": "smooth_cauchy", "RandomizedResponse": "randomized_response",
+    "Unlimited()": "--mechanism noiseless",
 }  # fmt: skip
 #: other phrases
 _PHRASES = {
