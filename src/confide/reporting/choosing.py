@@ -29,7 +29,8 @@ def _(result: Comparison) -> Content:
     shown = [*columns[:-1], *expected, columns[-1]]
     return Content(
         title=f"Which statistic says the most about {of_population(population.names)}?",
-        question=f"{len(result.names)} channels, each a statistic and a mechanism, compared {_where(result.points)}.",
+        question=f"{len(result.names)} channels, each a statistic and a mechanism, compared "
+        f"{_where(result.points, population.names)}.",
         answer=f"{result.verdict} {_lead(table)}".strip(),
         pictures=tuple(pictures),
         columns=("channel", *(name.replace("_", " ") for name in shown)),
@@ -68,7 +69,7 @@ def _(result: Optimum) -> Content:
         title=f"What to publish about {of_population(population.names)}",
         question=f"The best statistic, clipping and mechanism for {result.problem.n:,} records at "
         f"{result.problem.privacy}, searched over {len(table)} pairs of a family of statistics and a mechanism, "
-        f"{_where(result.problem.law.points)}.",
+        f"{_where(result.problem.law.points, population.names)}.",
         answer=_recommendation(result),
         pictures=tuple(pictures),
         columns=tuple(name.replace("_", " ") for name in columns),
@@ -153,16 +154,17 @@ def _curves(evaluations: dict[str, Any]) -> Picture:
             draw(axis, line._replace(label=shorten(line.label)))
         axis.set_yscale("log")
         (name,) = next(iter(evaluations.values())).model.population.names
-        axis.set_xlabel(f"{of_population([name])}, if it is")
+        axis.set_xlabel(f"if {of_population([name])} is")
         axis.set_ylabel("Fisher information")
         axis.legend()
     told = f"What the published number says about {of_population([name])}: the higher, the better it will be known."
     return Picture(figure, told)
 
 
-def _where(points: Any) -> str:
+def _where(points: Any, names: Sequence[str]) -> str:
     if points.prior:
         return "on average over the prior"
     if len(points.thetas) == 1:
-        return f"at θ = {', '.join(f'{value:.4g}' for value in points.thetas[0])}"
-    return f"over {len(points.thetas)} values of θ"
+        return f"at {', '.join(names)} = {', '.join(f'{value:.4g}' for value in points.thetas[0])}"
+    ends = f", from {points.thetas.min():.4g} to {points.thetas.max():.4g}" if len(names) == 1 else ""
+    return f"over {len(points.thetas)} values of {of_population(names)}{ends}"

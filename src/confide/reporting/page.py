@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import math
+import re
 from html import escape
 from typing import Any
 
@@ -27,10 +28,10 @@ figure img { max-width: 100%; height: auto; }
 figcaption { color: var(--soft); font-size: .88rem; text-align: left; }
 .wide { overflow-x: auto; }
 table { border-collapse: collapse; font-size: .88rem; font-variant-numeric: tabular-nums; }
-th, td { padding: .35rem .7rem; border-bottom: 1px solid var(--line); text-align: right; vertical-align: top; }
+th, td { padding: .35rem .5rem; border-bottom: 1px solid var(--line); text-align: right; vertical-align: top; }
 td { white-space: nowrap; }
-.words { text-align: left; white-space: normal; }
-.ranked td:first-child { min-width: 9rem; }
+.words { text-align: left; white-space: normal; min-width: 5.5rem; }
+.ranked td:first-child { min-width: 7rem; }
 th { color: var(--soft); font-weight: 600; }
 .ranked tbody tr:first-child td { font-weight: 600; }
 .legend { color: var(--soft); font-size: .88rem; }
@@ -43,6 +44,8 @@ footer { margin-top: 3rem; padding-top: 1rem; border-top: 1px solid var(--line);
 @media print { main { max-width: none; padding: 0; } figure, pre, table { break-inside: avoid; } }
 """
 
+#: numbers, several of them, a share, a day, or none
+_NUMBER = re.compile(r"[\d.,eE+%±–\[\] -]+|inf|nan")
 #: the least size of a picture, as a share of that at which its letters are those of the text
 _LEGIBLE = 0.7
 
@@ -133,7 +136,7 @@ def _tag(name: str, text: str, words: bool) -> str:
 
 
 def _numeric(text: str) -> bool:
-    return text[:1].isdigit() or text[:1] in ("-", "–", "±", "[") or text in ("inf", "nan")
+    return _NUMBER.fullmatch(text) is not None
 
 
 def _legend(content: Content) -> list[str]:

@@ -108,7 +108,8 @@ def _facts(release: Release) -> dict[str, Any]:
         margin = channel.margin()
         around = "" if margin is None else f" ± {margin:.2g}"
         facts |= {f"{channel.statistic.noun} {s}": f"{shown(channel, float(value))}{around}" for s, value in each}
-    return facts | {"noise ± (90%)": nearness(channel), "guarantee": str(release.guarantee)}
+    near = nearness(channel)
+    return facts | {"noise ± (90%)": None if near == "–" else near, "guarantee": str(release.guarantee)}
 
 
 def _missing(release: Release) -> str | None:
