@@ -179,7 +179,7 @@ def with_missing(population: Population, releases: Sequence[Release]) -> tuple[P
     >>> channel = cf.Channel(cf.Mean("x", bounds=(0, 10)), cf.Laplace(scale=0.05), n=1000)
     >>> both, (release,) = with_missing(cf.populations.exponential(), [cf.Release(channel, 4.2, missing=3.0)])
     >>> both.names, release.channel.statistic.transforms[0]
-    (('rate', 'missing'), Expression('where(x > 25.0, 3.0, clip(x, 0.0, 10.0))'))
+    (('rate', 'missing'), Expression('where(x > 25, 3, clip(x, 0, 10))'))
     """
     if population.moving:
         raise IncompatibleError(

@@ -10,6 +10,8 @@ from scipy.special import logsumexp
 
 import confide as cf
 from confide.missing import with_missing
+from confide.reporting import learning  # noqa: F401  # registers what is said of a posterior
+from confide.reporting.content import content
 
 
 def seen(population, channel, missing):
@@ -103,6 +105,11 @@ def test_the_truth_is_found_where_ignoring_missing_records_loses_it():
             cf.populations.exponential(), release, prior | {"missing": dist.Beta(4.0, 16.0)}, route="normal"
         )
     assert found.names == ("rate", "missing")
+    told = content(found)
+    assert "the share of missing records is 0." in told.answer
+    assert told.warnings == ()
+    assert "Missing values were replaced by 10" in told.notes[-1]
+    assert set(found.to_arviz(predictive=True).posterior_predictive.data_vars) == {"release_0"}
     low, high = found.interval(0.9)["rate"]
     assert low < rate < high
 

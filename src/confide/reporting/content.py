@@ -12,6 +12,7 @@ from functools import singledispatch
 from typing import Any
 
 from confide.errors import InvalidArgument
+from confide.missing import SHARE
 from confide.privacy import Privacy
 
 
@@ -65,7 +66,12 @@ def of_population(names: Sequence[str]) -> str:
 
     >>> of_population(["mean", "variance"])
     "the population's mean and variance"
+    >>> of_population(["missing"])
+    'the share of missing records'
     """
+    if SHARE in names:
+        own = [name for name in names if name != SHARE]
+        return " and ".join([*([of_population(own)] if own else []), "the share of missing records"])
     return f"the population's {' and '.join(filter(None, [', '.join(names[:-1]), names[-1]]))}"
 
 

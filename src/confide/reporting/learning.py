@@ -49,18 +49,30 @@ def _(result: Posterior) -> Content:
         channels=tuple(str(each) for each in releases),
         guarantee=releases[0].guarantee if len(releases) == 1 else None,
         legend=_LEGEND if exact else _LEGEND + _CHAINS,
-        notes=tuple(dict.fromkeys(str(each) for each in clippings(result.call, result.mean))),
+        notes=tuple(dict.fromkeys([*map(str, clippings(result.call, result.mean)), *_shared(result, releases)])),
         warnings=(*result.diagnostics.warnings, *_imputed(result, releases)),
         workings=() if exact else tuple(_traces(result)),
     )
 
 
-def _imputed(result: Posterior, releases: Sequence[Release]) -> list[str]:
-    """What imputation may have done, unless the share of missing records was learnt too."""
+def _modelled(result: Posterior) -> bool:
+    """Whether the share of missing records was learnt too."""
     call = result.call
-    if call is not None and asked_for(call.arguments["population"], call.arguments["prior"]):
-        return []
-    return [note for each in releases if (note := effect(each)) is not None]
+    return call is not None and asked_for(call.arguments["population"], call.arguments["prior"])
+
+
+def _imputed(result: Posterior, releases: Sequence[Release]) -> list[str]:
+    """What imputation may have done, unless it is a part of the model."""
+    return [] if _modelled(result) else [note for each in releases if (note := effect(each)) is not None]
+
+
+def _shared(result: Posterior, releases: Sequence[Release]) -> list[str]:
+    return [
+        f"Missing values were replaced by {each.missing:g} before anything was computed; their share is learnt with "
+        "the rest, and values are taken to be missing whatever they are."
+        for each in releases
+        if _modelled(result)
+    ]
 
 
 def _told(summary: Any, names: Sequence[str]) -> str:
