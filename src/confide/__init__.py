@@ -47,7 +47,7 @@ if typing.TYPE_CHECKING:
     from confide.posterior import Posterior
     from confide.prior import Prior
     from confide.privacy import GDP, ZCDP, ApproxDP, Privacy, PureDP, Unlimited, account, compose
-    from confide.published import BudgetError, DataError, FileError, Hashed, LedgerError, Release, Rows
+    from confide.published import BudgetError, DataError, FileError, Hashed, LedgerError, Release, Rows, Statement
     from confide.published.verify import verify
     from confide.releasing import Audit, Ledger, audit, release
     from confide.reporting import report
@@ -106,6 +106,7 @@ __all__ = [
     "Rows",
     "SmoothCauchy",
     "SmoothLaplace",
+    "Statement",
     "Statistic",
     "Study",
     "Unlimited",
@@ -159,8 +160,9 @@ _LAZY = {
             "GDP", "ZCDP", "ApproxDP", "Privacy", "PureDP", "Unlimited", "account", "compose",
         ),
         "confide.published": (
-            "BudgetError", "DataError", "FileError", "Hashed", "LedgerError", "Release", "Rows", "verify",
+            "BudgetError", "DataError", "FileError", "Hashed", "LedgerError", "Release", "Rows", "Statement",
         ),
+        "confide.published.verify": ("verify",),
         "confide.releasing": ("Audit", "Ledger", "audit", "release"),
         "confide.reporting": ("report",),
         "confide.statistic": ("Each", "Maximum", "Mean", "Median", "Minimum", "Quantile", "Statistic"),

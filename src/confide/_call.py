@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ParamSpec, TypeVar
 
+from confide._progress import working
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -28,7 +30,8 @@ def remembered(verb: Callable[P, R]) -> Callable[P, R]:
 
     @functools.wraps(verb)
     def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
-        result: Any = verb(*args, **kwargs)
+        with working(verb.__name__):
+            result: Any = verb(*args, **kwargs)
         given = dict(signature.bind(*args, **kwargs).arguments)
         for name in extra:
             given |= given.pop(name, {})

@@ -10,6 +10,7 @@ import numpy as np
 from confide._precision import float64
 from confide._random import as_key
 from confide.errors import InvalidArgument
+from confide.evenly import margin_if_even
 from confide.mechanism import Law, Mechanism, NoiselessLaw
 from confide.privacy import Privacy, Unlimited
 from confide.statistic import Each, Statistic
@@ -185,8 +186,10 @@ class Channel:
         if margin is not None and not isinstance(self.law, NoiselessLaw):
             lines.append(f"{one} will lie within ± {margin:.2g} of {about} (90%).")
         elif margin is None and self.law.window:
-            best = "" if least is None else f", at best within ± {least:.2g} (90%)"
-            lines.append(f"How near the published number comes to {about} depends on how they lie{best}.")
+            told = {"at best": least, "if they lie evenly over its range": margin_if_even(self)}
+            words = "".join(f", within ± {each:.2g} {when}" for when, each in told.items() if each is not None)
+            known = f"{words} (90%)" if words else ""
+            lines.append(f"How near the published number comes to {about} depends on how they lie{known}.")
         if warning is not None:
             lines.append(f"Warning: {warning}.")
         return "".join(f"{line}\n" for line in lines)

@@ -111,8 +111,10 @@ def clippings(call: Call | None, mean: Mapping[str, Any]) -> list[Clipping]:
     """What clipping does to the population at a posterior mean, for each release of the call that found it."""
     if call is None or "population" not in call.arguments:
         return []
-    theta = np.concatenate([np.ravel(each) for each in mean.values()])
-    return [clipping(Model(call.arguments["population"], each.channel), theta) for each in releases_of(call)]
+    population = call.arguments["population"]
+    # records that are missing have a share of their own, and are not clipped
+    theta = np.concatenate([np.ravel(mean[name]) for name in population.names])
+    return [clipping(Model(population, each.channel), theta) for each in releases_of(call)]
 
 
 def _mean(population: Population, statistic: Statistic, thetas: Floats) -> list[float]:

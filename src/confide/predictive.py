@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -10,6 +11,7 @@ import numpy as np
 from confide._precision import float64
 from confide._random import as_key
 from confide.clipping import releases_of
+from confide.missing import asked_for, with_missing
 from confide.model import Model
 
 if TYPE_CHECKING:
@@ -24,11 +26,14 @@ def groups(posterior: Posterior, *, predictive: bool) -> dict[str, Any]:
     found: dict[str, Any] = {"prior": {name: np.asarray(each) for name, each in _prior(posterior, key, shape).items()}}
     if posterior.call is None:
         return found
-    releases = releases_of(posterior.call)
+    releases: Sequence[Any] = releases_of(posterior.call)
     found["observed_data"] = {f"release_{i}": np.asarray(each.value) for i, each in enumerate(releases)}
     if predictive:
         thetas = np.concatenate([np.reshape(each, (*shape, -1)) for each in posterior.draws.values()], axis=-1)
-        models = [Model(posterior.call.arguments["population"], each.channel) for each in releases]
+        population = posterior.call.arguments["population"]
+        if asked_for(population, posterior.call.arguments["prior"]):
+            population, releases = with_missing(population, releases)
+        models = [Model(population, each.channel) for each in releases]
         found["posterior_predictive"] = {
             f"release_{i}": np.asarray(model.simulate(jax.random.fold_in(key, i), thetas))
             for i, model in enumerate(models)

@@ -128,13 +128,14 @@ def infer(
 
 @app.command(epilog="Example: confide ledger budget.db people --budget pure:3, and later: confide ledger budget.db")
 def ledger(
+    context: typer.Context,
     place: o.LedgerPlace, dataset: o.LedgerDataset = None, budget: o.Budget = None, check: o.Check = False,
-    as_json: o.Json = False,
+    report: o.Report = None, as_json: o.Json = False,
 ) -> None:  # fmt: skip
     """What each data set may spend, has spent and has left. Nothing is ever deleted."""
-    from confide_cli import publish
+    from confide_cli import budgets
 
-    publish.ledger(place, dataset, budget, check, as_json)
+    budgets.ledger(place, dataset, budget, check, Page(report, context.obj), as_json)
 
 
 @app.command(epilog="Example: confide verify release.json --ledger budget.db")

@@ -25,7 +25,7 @@ def account(texts: Sequence[str], delta: float, as_json: bool) -> None:
 
     told: dict[str, Any] = {"command": "account", "releases": len(guarantees)}
     if as_json:
-        from confide.published.codec import encode_privacy  # which knows channels as well, and loads JAX
+        from confide.published.terms import encode_privacy
 
         told |= {"guarantee": encode_privacy(batch), "adaptive": encode_privacy(adaptive)}
     emit(as_json, told, show)

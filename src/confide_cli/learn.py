@@ -33,7 +33,7 @@ def infer(
     population = population_of(study)
     prior = read_prior(study.need("prior", '"variance ~ InverseGamma(2, 2)"'))
     if files:
-        releases = [cf.Release.load(path) for path in files]
+        releases = [_load(path) for path in files]
     else:
         releases = [cf.Release(channel_of(study), value[0] if len(value) == 1 else value)]
     options = study.chosen("method", "route", "key", "chains", "warmup", "draws")
@@ -50,6 +50,15 @@ def infer(
 
     page.write(found)
     emit(as_json, {"command": "infer", **_result(found, ends, probability)}, show)
+
+
+def _load(path: Path) -> Any:
+    """A release; of several files, the one that is no release is named."""
+    try:
+        return cf.Release.load(path)
+    except cf.FileError as error:
+        told = str(error)
+        raise cf.FileError(told if str(path) in told else f"{path}: {told}") from None
 
 
 def _result(found: Any, ends: Any, probability: float) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""`release` and `ledger`: publishing a number, and what has been spent."""
+"""`release`: publishing a number."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 
 import confide as cf
 from confide.errors import InvalidArgument
-from confide.published.codec import encode_privacy, encode_sealed
+from confide.published.codec import encode_sealed
 from confide.releasing import Ledger
-from confide_cli import words
+from confide_cli.budgets import existing
 from confide_cli.build import channel_of, missing_of, part_of
 from confide_cli.page import Page
-from confide_cli.show import emit, say, table
+from confide_cli.show import emit, say
 from confide_cli.study import Study, UsageProblem
 
 
@@ -67,71 +67,3 @@ def _script(channel: Any, data: str, book: str | None, options: dict[str, Any]) 
             "print(release)",
         ]
     )
-
-
-def ledger(place: str, dataset: str | None, budget: str | None, check: bool, as_json: bool) -> None:
-    """List data sets, show one, or open one with its budget; `check` walks through every entry first."""
-    if budget is not None:
-        if dataset is None:
-            raise UsageProblem("--budget needs the name of a data set: confide ledger budget.db people --budget pure:3")
-        given = words.read_privacy(budget, "--budget")
-        Ledger(place).open(dataset, budget=given)
-    book = Ledger(existing(place))
-    if check:
-        book.check()
-    names = book.datasets() if dataset is None else [dataset]
-    found = [_account(book, name) for name in names]
-
-    def show() -> None:
-        if check:
-            say("Every entry is as it was written, and the totals are their sums.")
-        if not found:
-            say("The ledger has no data set yet; open one: confide ledger budget.db people --budget pure:3")
-            return
-        shown = [
-            {name: account[name] for name in ("dataset", "budget", "spent", "left")}
-            | {"releases": len(account["releases"])}
-            for account in _told(book, found)
-        ]
-        table(shown, ["dataset", "budget", "spent", "left", "releases"])
-        if dataset is not None:
-            say()
-            for made in book.releases(dataset):
-                say(str(made))
-                about = {"Column": made.column, "Part": made.part, "Purpose": made.purpose}
-                say("; ".join(f"{name}: {value}" for name, value in about.items() if value))
-
-    emit(as_json, {"command": "ledger", "ledger": book.place, "datasets": found}, show)
-
-
-def existing(place: str) -> str:
-    """A place where a ledger is: a misspelt path must not make a new one, with a new budget."""
-    if "://" not in place and not Path(place).exists():
-        raise InvalidArgument(
-            "ledger", place, "does not exist", f"make it with: confide ledger {place} NAME --budget pure:1"
-        )
-    return place
-
-
-def _account(book: Ledger, name: str) -> dict[str, Any]:
-    spent, left = book.spent(name), book.left(name)
-    return {
-        "dataset": name,
-        "budget": encode_privacy(book.budget(name)),
-        "spent": None if spent is None else encode_privacy(spent),
-        "left": None if left is None else encode_privacy(left),
-        "releases": [encode_sealed(made, "records.parquet") for made in book.releases(name)],
-    }
-
-
-def _told(book: Ledger, found: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The accounts in words."""
-    return [
-        account
-        | {
-            "budget": str(book.budget(account["dataset"])),
-            "spent": str(book.spent(account["dataset"]) or "nothing"),
-            "left": str(book.left(account["dataset"]) or "nothing"),
-        }
-        for account in found
-    ]

@@ -85,6 +85,8 @@ class DatasetForm(_Form):
     spent: Guarantee | None
     left: Guarantee | None
     releases: list[ReleaseForm]
+    #: when each of them was made, as 2026-11-18
+    days: list[str]
 
 
 class LedgerForm(_Form):

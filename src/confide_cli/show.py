@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
-
-import numpy as np
 
 
 def plain(value: Any) -> Any:
@@ -16,12 +15,10 @@ def plain(value: Any) -> Any:
         return {str(name): plain(each) for name, each in value.items()}
     if isinstance(value, list | tuple):
         return [plain(each) for each in value]
-    if isinstance(value, np.ndarray):
-        return plain(value.tolist())
-    if isinstance(value, np.generic):
-        return plain(value.item())
     if isinstance(value, float):
-        return value if np.isfinite(value) else None
+        return float(value) if math.isfinite(value) else None
+    if hasattr(value, "tolist"):  # NumPy's arrays and numbers, without loading NumPy where there are none
+        return plain(value.tolist())
     return value
 
 
@@ -52,8 +49,8 @@ def table(rows: Sequence[dict[str, Any]], columns: Sequence[str], title: str | N
 
 
 def _text(value: Any) -> str:
-    if value is None or (isinstance(value, float) and np.isnan(value)):
+    if value is None or (isinstance(value, float) and math.isnan(value)):
         return "–"
-    if isinstance(value, float | np.floating):
-        return f"{float(value):.4g}"
+    if isinstance(value, float):
+        return f"{value:.4g}"
     return str(value)

@@ -15,7 +15,28 @@ _SWITCHES = {
     "same_records=False": "--different-records",
     "same_quantity=True": "--same-quantity",
     "fresh=True": "--fresh",
+    '"missing": dist.Beta(1.0, 19.0)': '--prior "missing ~ Beta(1, 19)"',
+    "say release.present(missing=count)": "take them out in Python, with release.present(missing=count)",
 }
+#: classes of the library and what they are called here
+_WORDS = {
+    "PureDP": "pure", "ApproxDP": "approx", "ZCDP": "zcdp", "GDP": "gdp", "SmoothLaplace": "smooth_laplace",
+    "SmoothCauchy": "smooth_cauchy", "RandomizedResponse": "randomized_response",
+    "Unlimited()": "--mechanism noiseless",
+}  # fmt: skip
+#: other phrases
+_PHRASES = {
+    r"ledger\.open\('([^']*)', budget=…\)": r"confide ledger LEDGER '\1' --budget pure:1",
+    r"must satisfy Positive\(lower_bound=0\.0\)": "must be above 0",
+    r"the only variable is x\b": "x stands for the values of the column that --column names",
+    r"^expression = ": "--statistic ",
+    r"^--dataset None ": "--dataset ",
+    r"\bPureDP\(epsilon=([^)]*)\)": r"pure:\1",
+    r"\bZCDP\(rho=([^)]*)\)": r"zcdp:\1",
+    r"\bGDP\(mu=([^)]*)\)": r"gdp:\1",
+    r"\bApproxDP\(epsilon=([^,]*), delta=([^)]*)\)": r"approx:\1,\2",
+}
+_CLASS = re.compile(rf"\b(?:{'|'.join(map(re.escape, _WORDS))})")
 _SWITCH = re.compile("|".join(map(re.escape, _SWITCHES)))
 # an argument that is not inside of a call: laplace(step=1) is written so here too
 _ARGUMENT = re.compile(rf"(?<![\w.(-])({'|'.join(_OPTIONS)})=(?=[^\s=])")
@@ -27,7 +48,12 @@ def spoken(text: str) -> str:
 
     >>> spoken('missing = 90.0 is no number within the bounds; give missing="public", or say same_records=False')
     '--missing 90.0 is no number within the bounds; give --missing "public", or say --different-records'
+    >>> spoken("SmoothLaplace cannot give PureDP(epsilon=1.0); give an ApproxDP, or use SmoothCauchy for PureDP")
+    'smooth_laplace cannot give pure:1.0; give an approx, or use smooth_cauchy for pure'
     """
     text = _SWITCH.sub(lambda found: _SWITCHES[found[0]], text)
     text = _ARGUMENT.sub(r"--\1 ", text)
-    return _FIRST.sub(lambda found: f"--{found[1].replace('_', '-')} ", text)
+    text = _FIRST.sub(lambda found: f"--{found[1].replace('_', '-')} ", text)
+    for phrase, words in _PHRASES.items():
+        text = re.sub(phrase, words, text)
+    return _CLASS.sub(lambda found: _WORDS[found[0]], text)

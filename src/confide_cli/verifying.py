@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import confide as cf
-from confide_cli.publish import existing
+from confide_cli.budgets import existing
 from confide_cli.show import emit, say
 
 
@@ -21,5 +21,6 @@ def verify(path: Path, ledger: str | None, as_json: bool) -> bool:
         "entry": entry,
         "words": str(found),
     }
-    emit(as_json, result, lambda: say(f"{path}: {found}"))
+    told = str(found)
+    emit(as_json, result, lambda: say(told if told.startswith(f"{path} ") else f"{path}: {told}"))
     return bool(found)

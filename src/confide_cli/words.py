@@ -137,8 +137,10 @@ def read_privacy(text: str, argument: str = "--privacy") -> Any:
     from confide import privacy
 
     kinds = {"pure": privacy.PureDP, "approx": privacy.ApproxDP, "zcdp": privacy.ZCDP, "gdp": privacy.GDP}
-    name, _, rest = text.partition(":")
-    kind = kinds[choice(argument, name.strip(), kinds)]
+    name, colon, rest = text.partition(":")
+    if not colon or name.strip() not in kinds:
+        raise InvalidArgument(argument, text, "is no guarantee", "write pure:1, approx:1,1e-6, zcdp:0.5 or gdp:1")
+    kind = kinds[name.strip()]
     numbers = [read_number(argument, part) for part in rest.split(",")]
     if len(numbers) != (2 if name == "approx" else 1):
         raise InvalidArgument(argument, text, "has the wrong number of numbers", "write pure:1 or approx:1,1e-6")

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import confide as cf
+from confide.reporting.content import within
 from confide_cli.choose import in_words
 from confide_cli.schemas import NAMES, schema_of
 
@@ -221,7 +222,7 @@ def test_reports_say_the_answer_and_how_to_get_it_again(confide, result, people)
     posterior = result(*asked)["parameters"]["probability"]
     _, said, page = page_of("infer.html")
     assert f"probability: {posterior['mean']:.4g} ± {posterior['sd']:.4g}" in said
-    assert f"probability is {posterior['mean']:.4g} ±" in page
+    assert f"the population's probability is {within(posterior['mean'], posterior['sd'])} ±" in page
 
 
 @pytest.mark.slow

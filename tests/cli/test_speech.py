@@ -84,3 +84,35 @@ def test_releases_of_two_columns_need_the_readers_word(confide, tmp_path):
     assert "--same-quantity" in said
     assert "column 'readmitted' of 'ward' and column 'cost' of 'ward'" in said
     assert confide(*asked, "--same-quantity", "--route", "normal")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--privacy", "1"], "--privacy = '1' is no guarantee; write pure:1, approx:1,1e-6, zcdp:0.5 or gdp:1"),
+        (["--privacy", "pure"], "write pure:1"),
+        (["--privacy", "pure:-1"], "or --mechanism noiseless for a release without privacy"),
+        (["--statistic", "mean age"], "--statistic 'age' uses the unknown name 'age'; x stands for the values of the column"),
+        (["--mechanism", "smooth_laplace", "--statistic", "median x"], "smooth_laplace cannot give pure:1.0"),
+        (["--dataset", "nobody", "--ledger", "budget.db"], "open it with confide ledger LEDGER 'nobody' --budget pure:1"),
+        (["--ledger", "budget.db"], "--dataset must name the data set of the ledger"),
+    ],
+)  # fmt: skip
+def test_a_wrong_release_is_answered_in_the_words_of_the_command_line(confide, people, tmp_path, words, told):
+    confide("ledger", "budget.db", "people", "--budget", "pure:1")
+    given = {"--statistic": "mean x", "--privacy": "pure:1"} | dict(zip(words[::2], words[1::2], strict=True))
+    options = [word for pair in given.items() for word in pair]
+    code, printed, said = confide("release", people, "--column", "x", "--bounds", -2, 2, "--n", 100, *options)
+    assert (code, printed) == (1, "")
+    assert told in said
+    assert not re.search(r"PureDP|ApproxDP|SmoothLaplace|Unlimited|ledger\.open|None", said)
+
+
+def test_a_file_that_is_no_release_is_named(confide, tmp_path):
+    (tmp_path / "broken.json").write_text("{")
+    code, _, said = confide("infer", "broken.json", "--population", "normal_mean", "--prior", "mean ~ Normal(0, 1)")
+    assert code == 1
+    assert "broken.json: the file is not JSON" in said
+    assert confide("verify", "nothere.json")[1].count("nothere.json") == 1
+    code, _, said = confide("information", "--population", "normal_variance", *RELEASE, "--n", 5, "--theta", -2)
+    assert "variance must be above 0" in said

@@ -16,7 +16,6 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
-from scipy.optimize import brentq
 
 from confide.expression.bounding import Bound, SlopeReader
 from confide.expression.evaluate import evaluate
@@ -161,6 +160,8 @@ def _roots(tree: Tree, low: float, high: float, work: Work) -> list[float]:
     def value(x: float) -> float:
         work.spend(nodes_read / 20)
         return _value(tree, x)
+
+    from scipy.optimize import brentq  # a second that most expressions do not need
 
     roots = []
     for a, b, settled in _bisect(low, high, settle, (high - low) * _RESOLUTION):

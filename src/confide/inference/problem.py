@@ -12,6 +12,7 @@ import numpy as np
 from confide.channel import Channel
 from confide.errors import ImputationWarning, InvalidArgument
 from confide.inference.quantity import check_quantity
+from confide.missing import asked_for, with_missing
 from confide.model import Model
 from confide.population import Population
 from confide.prior import Prior
@@ -51,6 +52,8 @@ def read(
             "releases", releases, "is not a release or a list of them", "give Release(channel, value), or Release.load"
         )
     check_quantity(releases, same_quantity)
+    if asked_for(population, prior):
+        population, releases = with_missing(population, releases)
     for release in releases:
         if (told := effect(release)) is not None:
             warnings.warn(told, ImputationWarning, stacklevel=5)

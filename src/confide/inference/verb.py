@@ -54,8 +54,9 @@ def infer(
     `prior` maps each parameter to a proper numpyro distribution. With several releases, `same_records` says whether
     they are about the same records, unless their data set and part record it, and `same_quantity=True` that they
     measure the same thing, where they name different columns, or data sets without a column in common. A release that
-    replaced missing values by a number is read as if these were records, with an `ImputationWarning`: see
-    `Release.present`. The methods are
+    replaced missing values by a number is read as if these were records, with an `ImputationWarning`, unless the prior
+    has a law for their share too, as in `{"rate": …, "missing": dist.Beta(1, 19)}`: it is then one more parameter. The
+    methods are
 
     - `auto`: the quickest that serves: `grid` where p(y | θ) can be computed (one or two parameters; `nuts` beyond),
       `mhaar` where it cannot or where simulating it takes long; refused at once where none would;

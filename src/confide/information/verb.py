@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from confide._precision import float64
+from confide._progress import working
 from confide.errors import IncompatibleError, InvalidArgument
 from confide.information.montecarlo import ALGORITHMS, OPTIONS, Sizes
 from confide.information.result import Information, efficiency
@@ -19,6 +20,7 @@ from confide.model import Model
 METHODS = (*ROUTES, *ALGORITHMS)
 
 
+@working("information")
 @float64
 def information(
     model: Model,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
@@ -43,7 +44,7 @@ def curves(posterior: Posterior) -> list[Curve]:
         for j in range(draws.shape[1]):
             label = name if draws.shape[1] == 1 else f"{name}[{j}]"
             theta, density = _density(posterior, draws[:, j])
-            prior = _prior(posterior, position, theta) if draws.shape[1] == 1 else None
+            prior = _prior(posterior.prior.parts[position], theta, j, draws.shape[1])
             likelihood = None if prior is None or _grid(posterior) is None else _likelihood(theta, density, prior)
             found.append(Curve(label, theta, density, prior, likelihood, (float(low[j]), float(high[j]))))
     return found
@@ -79,9 +80,17 @@ def _density(posterior: Posterior, draws: Floats) -> tuple[Floats, Floats]:
     return theta, gaussian_kde(draws)(theta) if np.ptp(draws) > 0 else np.zeros_like(theta)
 
 
-def _prior(posterior: Posterior, position: int, theta: Floats) -> Floats:
+def _prior(prior: Any, theta: Floats, component: int, size: int) -> Floats | None:
+    """The prior's density; of a component of a vector where its law is known."""
+    import numpyro.distributions as dist
+
+    if size > 1:
+        if not isinstance(prior, dist.Dirichlet):
+            return None
+        weights = np.asarray(prior.concentration, dtype=np.float64)
+        prior = dist.Beta(weights[component], weights.sum() - weights[component])
     with jax.enable_x64(True):
-        return np.exp(np.asarray(posterior.prior.parts[position].log_prob(theta)))
+        return np.exp(np.asarray(prior.log_prob(theta)))
 
 
 def plot_posterior(posterior: Posterior, axes: Any = None) -> Any:
@@ -92,9 +101,16 @@ def plot_posterior(posterior: Posterior, axes: Any = None) -> Any:
     with styled():
         if axes is None:
             axes = panels_of(plt.figure(figsize=panels_size(len(drawn)), layout="constrained"), len(drawn))
-        panels = np.ravel(axes)
+        return plot_curves(drawn, axes)
+
+
+def plot_curves(drawn: Sequence[Curve], axes: Any) -> Any:
+    """One panel for each; the first explains the lines. Returns the figure."""
+    panels = np.ravel(axes)
+    with styled():
         for panel, curve in zip(panels, drawn, strict=True):
             _draw(panel, curve)
+        panels[0].legend()
     return panels[0].figure
 
 
@@ -109,4 +125,3 @@ def _draw(panel: Any, curve: Curve) -> None:
     panel.set_xlabel(curve.label)
     panel.set_ylabel("density")
     panel.set_ylim(bottom=0)
-    panel.legend()

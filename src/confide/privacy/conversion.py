@@ -10,8 +10,6 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from scipy.special import erfinv, ndtri_exp
-
 from confide.privacy.rounding import PARAMETER_SLACK, outward, round_up
 
 
@@ -40,6 +38,8 @@ def pure_to_gaussian(epsilon: float) -> float:
     >>> round(pure_to_gaussian(1.0), 6)
     1.232035
     """
+    from scipy.special import erfinv, ndtri_exp  # not needed to read a budget
+
     if epsilon < 2:
         # Φ⁻¹(a) = √2·erfinv(2a − 1), and 2a − 1 = −tanh(ε/2): no digits are lost near a = ½.
         mu = 2 * math.sqrt(2) * float(erfinv(math.tanh(epsilon / 2)))

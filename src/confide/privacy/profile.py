@@ -17,25 +17,25 @@ asked for.
 
 from __future__ import annotations
 
+import functools
 import math
 import sys
 from collections.abc import Callable
 from fractions import Fraction
-
-import numpy as np
-from scipy.optimize import brentq
-from scipy.special import erfcx, ndtr, ndtri
+from typing import Any
 
 from confide.privacy.rounding import nearest, outward
 
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(64)
+# SciPy is imported where it is used: a budget is read and added up without it.
 # exp(±700) is representable; no privacy parameter that is a float needs a Rényi order beyond it.
 _LARGEST_LOG = 700.0
 
 
 def _root(function: Callable[[float], float], low: float, high: float) -> float:
     """The root of an increasing or decreasing function, to full precision."""
-    return float(brentq(function, low, high, xtol=sys.float_info.min, rtol=4 * np.finfo(float).eps, maxiter=500))
+    from scipy.optimize import brentq
+
+    return float(brentq(function, low, high, xtol=sys.float_info.min, rtol=4 * sys.float_info.epsilon, maxiter=500))
 
 
 def _first_at_or_above(estimate: float, profile: Callable[[float], float], delta: float) -> float:
@@ -84,7 +84,17 @@ def approximate_epsilon(bound: float, failure: float, delta: float) -> float:
 
 def _mills(x: float) -> float:
     """The Mills ratio R(x) = Φ(−x)/φ(x)."""
+    from scipy.special import erfcx
+
     return math.sqrt(math.pi / 2) * float(erfcx(x / math.sqrt(2)))
+
+
+@functools.cache
+def _gauss() -> tuple[Any, Any]:
+    """Nodes and weights of the Gauss–Legendre rule on [−1, 1]."""
+    import numpy as np
+
+    return np.polynomial.legendre.leggauss(64)
 
 
 def gaussian_delta(mu: float, epsilon: float) -> float:
@@ -95,6 +105,9 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
     e^{−xs−s²/2} ds, so that R(x) − R(x+μ) = ∫₀^∞ e^{−xs−s²/2} (1 − e^{−μs}) ds, which has a positive, entire
     integrand: a Gauss rule does it.
     """
+    import numpy as np
+    from scipy.special import ndtr
+
     # Exact before rounding: for large μ the two terms of x cancel, and δ depends on x like exp(−x²/2).
     x = nearest((Fraction(epsilon) - Fraction(mu) ** 2 / 2) / Fraction(mu))
     density = math.exp(-x * x / 2) / math.sqrt(2 * math.pi)
@@ -106,8 +119,9 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
         return min(1.0, outward(density * (_mills(x) - _mills(x + mu))))
     # Beyond `end` the exponent is below −45: a share under 1e-16 of the integral.
     end = 90 / (x + math.sqrt(x * x + 90))
-    s = end / 2 * (_NODES + 1)
-    integral = end / 2 * float(_WEIGHTS @ (np.exp(-s * (x + s / 2)) * -np.expm1(-mu * s)))
+    nodes, weights = _gauss()
+    s = end / 2 * (nodes + 1)
+    integral = end / 2 * float(weights @ (np.exp(-s * (x + s / 2)) * -np.expm1(-mu * s)))
     return min(1.0, outward(density * integral))
 
 
@@ -117,6 +131,8 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
         return math.inf
     if gaussian_delta(mu, 0.0) <= delta:
         return 0.0
+    from scipy.special import ndtri
+
     high = mu * (mu / 2 - float(ndtri(delta)))
     if math.isinf(high):
         return math.inf

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from confide import mechanism as mechanisms
-from confide import privacy as guarantees
 from confide import statistic as statistics
 from confide.channel import NEIGHBOURS, Channel
 from confide.errors import IncompatibleError
@@ -18,10 +17,10 @@ from confide.expression import Expression
 from confide.mechanism import AdditiveLaw, Mechanism
 from confide.privacy import Privacy
 from confide.published.errors import FileError
-from confide.published.part import Hashed, Part, Rows
 from confide.published.provenance import check, provenance_of
 from confide.published.records import Records
 from confide.published.release import Entry, Release
+from confide.published.terms import decode_part, decode_privacy, encode_part, encode_privacy
 from confide.published.value import Integers
 from confide.statistic import Quantile, Statistic
 
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
 FORMAT = "confide-release"
 VERSION = 2
 
-_GUARANTEES: dict[str, type] = {name: getattr(guarantees, name) for name in guarantees.__all__ if name[0].isupper()}
 _STATISTICS: dict[str, type] = {
     name: getattr(statistics, name) for name in ("Mean", "Median", "Maximum", "Minimum", "Quantile", "Each")
 }
@@ -42,22 +40,6 @@ _MECHANISMS: dict[str, type] = {
     )
 }  # fmt: skip
 _OPTIONS = ("scale", "step", "alpha", "beta", "cap")
-
-
-def encode_privacy(privacy: Privacy) -> dict[str, Any]:
-    """A guarantee as its kind and its parameters.
-
-    >>> encode_privacy(guarantees.PureDP(1.0))
-    {'kind': 'PureDP', 'epsilon': 1.0}
-    """
-    return {"kind": type(privacy).__name__, **vars(privacy)}
-
-
-def decode_privacy(form: dict[str, Any]) -> Privacy:
-    """The guarantee of a form."""
-    parameters = {name: value for name, value in form.items() if name != "kind"}
-    privacy: Privacy = _GUARANTEES[form["kind"]](**parameters)
-    return privacy
 
 
 def _encode_statistic(statistic: Statistic) -> dict[str, Any]:
@@ -97,25 +79,6 @@ def _calibrated(channel: Channel) -> float | None:
     """The scale of the noise that a channel adds, where it follows from a guarantee."""
     law = channel.law
     return float(law.noise.scale) if channel.mechanism.privacy is not None and isinstance(law, AdditiveLaw) else None
-
-
-def encode_part(part: Part | str | None) -> dict[str, Any] | None:
-    """A part as a file has it."""
-    if part is None:
-        return None
-    if isinstance(part, str):
-        return {"kind": "named", "name": part}
-    return {"kind": "rows" if isinstance(part, Rows) else "hashed", **vars(part)}
-
-
-def decode_part(form: dict[str, Any] | None) -> Part | str | None:
-    """The part of a form."""
-    if form is None:
-        return None
-    parameters = {name: value for name, value in form.items() if name != "kind"}
-    if form["kind"] == "named":
-        return str(parameters["name"])
-    return Rows(**parameters) if form["kind"] == "rows" else Hashed(**parameters)
 
 
 def encode(release: Release, table: str | None = None) -> dict[str, Any]:

@@ -16,6 +16,9 @@ from confide.published.release import Release
 from confide.statistic import Mean, OrderStatistic
 from confide.statistic.transform import apply
 
+#: what to do where nobody knows how many values were missing
+UNKNOWN = 'give their share a prior beside the others, such as "missing": dist.Beta(1.0, 19.0)'
+
 
 def imputed(release: Release) -> tuple[float, ...] | None:
     """What s is for an imputed value, one number per component; None where nothing was imputed."""
@@ -36,7 +39,8 @@ def effect(release: Release) -> str | None:
     >>> print(effect(cf.Release(channel, 4.2, missing=3.0)))
     missing values were replaced by 3 before the mean of x with x clipped to [0, 10] was computed, and the model takes
     them for records: every 1% of the records that was missing moved the published number by up to 0.07; if it is known
-    how many there were, say release.present(missing=count)
+    how many there were, say release.present(missing=count); if not, give their share a prior beside the others, such
+    as "missing": dist.Beta(1.0, 19.0)
     """
     values = imputed(release)
     if values is None:
@@ -52,10 +56,10 @@ def effect(release: Release) -> str | None:
         size = f"every 1% of the records that was missing moved the published number by up to {moved}"
     else:
         size = f"each of them is off by up to {reach[0]:.3g}"
-    known = "; if it is known how many there were, say release.present(missing=count)"
+    known = "if it is known how many there were, say release.present(missing=count); if not, "
     return (
         f"missing values were replaced by {release.missing:g} before {statistic} was computed, and the model takes "
-        f"them for records: {size}{known if isinstance(statistic, Mean) else ''}"
+        f"them for records: {size}; {known if isinstance(statistic, Mean) else ''}{UNKNOWN}"
     )
 
 

@@ -13,6 +13,7 @@ from confide.channel import Channel
 from confide.errors import InvalidArgument
 from confide.published.extras import needs
 from confide.published.part import Part, check_part
+from confide.published.terms import check_name
 from confide.published.value import Integers, derive, shown
 
 if TYPE_CHECKING:
@@ -185,13 +186,6 @@ class Release:
         count = self.channel.n if self.records is not None else np.size(self.value)
         value = f"<{count} values>" if self.records is not None or count > 8 else f"{np.asarray(self.value).tolist()}"
         return f"Release({value}, {self.channel.statistic!r}, {self.channel.mechanism!r}, n={self.channel.n})"
-
-
-def check_name(argument: str, value: object) -> str | None:
-    """A name, or nothing."""
-    if value is None or (isinstance(value, str) and 0 < len(value) <= 1000):
-        return value
-    raise InvalidArgument(argument, value, "is not a name", "give a text of 1 to 1000 characters, or leave it out")
 
 
 def _check_value(channel: Channel, value: object) -> Any:

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from confide.privacy import Privacy
-from confide.published.codec import decode_privacy, encode_part, encode_privacy
 from confide.published.errors import BudgetError
 from confide.published.part import Hashed, Part, Rows, extent
+from confide.published.terms import decode_privacy, encode_part, encode_privacy
 from confide.releasing import budget as budgets
 from confide.releasing.book import Book, damaged, now
 from confide.releasing.budget import NOTHING, Amount
@@ -62,6 +62,21 @@ class Charge:
 def new_account(name: str, budget: Privacy) -> Account:
     """The account of a data set that is about to be opened."""
     return Account(name, budget, now(), json.dumps(encode_privacy(budget)))
+
+
+def open_dataset(book: Book, name: str, budget: Privacy) -> Privacy:
+    """Enter a data set, unless it is there; the budget that it has."""
+    book.hold_names()
+    other = None if book.dataset(name) is not None else book.alike(canonical(name))
+    if other is not None:
+        raise BudgetError(
+            f"{name!r} looks like {other!r}, which the ledger has: two names would have two budgets; use {other!r}, or "
+            "a name that nobody can mistake for it"
+        )
+    if book.dataset(name) is None and book.last(name) is not None:
+        raise damaged(f"{name!r} has releases, but no budget")
+    book.add_dataset(new_account(name, budget).row)
+    return load(book, name).budget
 
 
 def load(book: Book, dataset: str) -> Account:

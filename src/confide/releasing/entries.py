@@ -8,7 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from confide.privacy import Privacy
 from confide.published.codec import encode
 from confide.published.errors import BudgetError, FileError, LedgerError
 from confide.published.file import parse
@@ -18,7 +17,6 @@ from confide.releasing import account as accounts
 from confide.releasing import budget as budgets
 from confide.releasing.account import Account, Charge
 from confide.releasing.book import Book, damaged, now
-from confide.releasing.names import canonical
 from confide.releasing.workspace import workspace
 
 if TYPE_CHECKING:
@@ -26,21 +24,6 @@ if TYPE_CHECKING:
     from confide.releasing.origin import Origin
 
 _TABLE = "records.parquet"
-
-
-def open_dataset(book: Book, name: str, budget: Privacy) -> Privacy:
-    """Enter a data set, unless it is there; the budget that it has."""
-    book.hold_names()
-    other = None if book.dataset(name) is not None else book.alike(canonical(name))
-    if other is not None:
-        raise BudgetError(
-            f"{name!r} looks like {other!r}, which the ledger has: two names would have two budgets; use {other!r}, or "
-            "a name that nobody can mistake for it"
-        )
-    if book.dataset(name) is None and book.last(name) is not None:
-        raise damaged(f"{name!r} has releases, but no budget")
-    book.add_dataset(accounts.new_account(name, budget).row)
-    return accounts.load(book, name).budget
 
 
 def foresee(book: Book, request: Request, seen: tuple[int, str] | None, *, fresh: bool) -> tuple[bool, bool]:

@@ -9,20 +9,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from confide.channel import Channel
 from confide.errors import InvalidArgument
 from confide.privacy import Privacy, Unlimited
-from confide.published.codec import encode_channel, encode_part
 from confide.published.errors import BudgetError
 from confide.published.extras import needs
-from confide.published.part import Part
-from confide.published.release import Release, check_name
+from confide.published.terms import check_name, encode_part
 from confide.releasing import budget as budgets
 from confide.releasing import registry
 from confide.releasing.names import check_visible
 
 if TYPE_CHECKING:
+    from confide.channel import Channel
+    from confide.published.part import Part
+    from confide.published.release import Release
+    from confide.published.statement import Statement
     from confide.releasing.account import Account
+    from confide.releasing.listing import Listed
     from confide.releasing.origin import Origin
 
 
@@ -40,6 +42,8 @@ class Request:
     @property
     def key(self) -> str:
         """The SHA-256 of the request's canonical text. What it is asked of, only a ledger's secret can name."""
+        from confide.published.codec import encode_channel
+
         told = {name: getattr(self, name) for name in ("dataset", "column", "purpose", "missing")}
         form = told | {"channel": encode_channel(self.channel), "part": encode_part(self.part)}
         return hashlib.sha256(json.dumps(form, sort_keys=True).encode()).hexdigest()
@@ -92,9 +96,9 @@ class Ledger:
         check_visible("dataset", dataset)
         if not isinstance(budget, Privacy) or isinstance(budget, Unlimited):
             raise InvalidArgument("budget", budget, "is no limit", "give a guarantee, such as PureDP(1.0)")
-        from confide.releasing import entries
+        from confide.releasing.account import open_dataset
 
-        given = self._store.run(lambda book: entries.open_dataset(book, dataset, budget), writes=True)
+        given = self._store.run(lambda book: open_dataset(book, dataset, budget), writes=True)
         if given != budget:
             raise BudgetError(f"{dataset!r} has a budget of {given} already, and a budget is never changed")
 
@@ -162,6 +166,25 @@ class Ledger:
         from confide.releasing import entries
 
         return self._store.run(lambda book: entries.all_of(book, dataset, self._store.identity), writes=False)
+
+    def statement(self, dataset: str) -> Statement:
+        """The whole account of a data set: budget, spent, left, and every release with the day on which it was made.
+
+        >>> import confide as cf, tempfile, pathlib
+        >>> book = Ledger(pathlib.Path(tempfile.mkdtemp()) / "budget.db")
+        >>> book.open("people", budget=cf.PureDP(1.0))
+        >>> book.statement("people").releases
+        ()
+        """
+        from confide.releasing.listing import statement
+
+        return self._store.run(lambda book: statement(book, dataset, self._store.identity), writes=False)
+
+    def listing(self, dataset: str) -> list[Listed]:
+        """A line for each release from a data set, in words, oldest first: quicker to have than the releases."""
+        from confide.releasing.listing import listing
+
+        return self._store.run(lambda book: listing(book, dataset), writes=False)
 
     def check(self) -> None:
         """Walk through every entry and add up everything again; a `LedgerError` says what does not agree.

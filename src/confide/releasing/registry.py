@@ -13,8 +13,10 @@ import os
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from confide.published.release import Entry
+if TYPE_CHECKING:
+    from confide.published.release import Entry
 
 
 def _folder() -> Path:

@@ -13,8 +13,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from confide.published.codec import decode_part, decode_privacy
 from confide.published.part import Hashed, Rows
+from confide.published.terms import decode_part, decode_privacy
 from confide.releasing import account as accounts
 from confide.releasing.account import Account, Charge
 from confide.releasing.book import Book, damaged

@@ -13,7 +13,8 @@ from confide.errors import InvalidArgument, NoiseWarning
 from confide.published.errors import DataError
 from confide.published.extras import needs
 from confide.published.part import Hashed, Part, check_part
-from confide.published.release import Release, check_name
+from confide.published.release import Release
+from confide.published.terms import check_name
 from confide.published.value import Integers
 from confide.statistic import Each
 

@@ -7,8 +7,8 @@ import json
 from collections import defaultdict
 from typing import Any
 
-from confide.published.codec import decode_part, decode_privacy
 from confide.published.part import Hashed, Rows, extent
+from confide.published.terms import decode_part, decode_privacy
 from confide.releasing import account as accounts
 from confide.releasing import budget as budgets
 from confide.releasing.account import Account

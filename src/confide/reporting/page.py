@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import math
+import re
 from html import escape
 from typing import Any
 
@@ -22,22 +23,31 @@ h2 { font-size: 1.15rem; margin: 2.4rem 0 .6rem; }
 .answer { font-size: 1.15rem; background: var(--pale); border-left: 5px solid var(--blue); padding: 1rem 1.2rem;
           margin: 0; }
 .warning { border-left: 5px solid #D55E00; background: #fdf1ea; padding: .6rem 1.2rem; margin: .8rem 0; }
-figure { margin: 1.6rem 0; text-align: center; }
+figure { margin: 1.6rem 0; text-align: center; overflow-x: auto; }
 figure img { max-width: 100%; height: auto; }
 figcaption { color: var(--soft); font-size: .88rem; text-align: left; }
 .wide { overflow-x: auto; }
 table { border-collapse: collapse; font-size: .88rem; font-variant-numeric: tabular-nums; }
-th, td { padding: .35rem .7rem; border-bottom: 1px solid var(--line); text-align: right; vertical-align: top; }
-th:first-child, td:first-child { text-align: left; }
+th, td { padding: .35rem .5rem; border-bottom: 1px solid var(--line); text-align: right; vertical-align: top; }
+td { white-space: nowrap; }
+.words { text-align: left; white-space: normal; min-width: 5.5rem; }
+.ranked td:first-child { min-width: 7rem; }
 th { color: var(--soft); font-weight: 600; }
-tbody tr:first-child td { font-weight: 600; }
+.ranked tbody tr:first-child td { font-weight: 600; }
+.legend { color: var(--soft); font-size: .88rem; }
+summary { cursor: pointer; margin: 1.6rem 0 .6rem; font-weight: 600; }
 pre { background: #f6f8fa; border: 1px solid var(--line); border-radius: 4px; padding: .8rem 1rem; overflow-x: auto;
       font: .85rem/1.45 ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace; }
-pre { white-space: pre-wrap; }
+pre { white-space: pre-wrap; overflow-wrap: anywhere; }
 footer { margin-top: 3rem; padding-top: 1rem; border-top: 1px solid var(--line); color: var(--soft);
          font-size: .85rem; }
 @media print { main { max-width: none; padding: 0; } figure, pre, table { break-inside: avoid; } }
 """
+
+#: numbers, several of them, a share, a day, or none
+_NUMBER = re.compile(r"[\d.,eE+%±–\[\] -]+|inf|nan")
+#: the least size of a picture, as a share of that at which its letters are those of the text
+_LEGIBLE = 0.7
 
 #: how the method is cited
 PAPER = (
@@ -55,7 +65,9 @@ def page(content: Content, *, version: str, command: str | None, script: str | N
         *map(_figure, content.pictures),
         *(f"<h2>Why</h2><p>{escape(text)}</p>" for text in content.why),
         "<h2>Details</h2>",
-        _table(content.columns, content.rows),
+        _table(content),
+        *_legend(content),
+        *_workings(content),
         "<h2>What is published, and what is promised</h2>",
         *(f"<p>{_lines(text)}</p>" for text in content.channels),
         *_promise(content),
@@ -96,14 +108,40 @@ def _figure(picture: Picture) -> str:
     # as an image, so that the identifiers of two pictures do not meet
     data = base64.b64encode(svg(picture.figure).encode()).decode()
     caption = escape(picture.caption)
-    image = f'<img alt="{caption}" src="data:image/svg+xml;base64,{data}">'
+    # never so small that its words cannot be read: on a narrow screen a picture is moved under the finger
+    least = round(_LEGIBLE * 96 * picture.figure.get_size_inches()[0])
+    image = f'<img alt="{caption}" style="min-width: {least}px" src="data:image/svg+xml;base64,{data}">'
     return f"<figure>{image}<figcaption>{caption}</figcaption></figure>"
 
 
-def _table(columns: tuple[str, ...], rows: tuple[tuple[Any, ...], ...]) -> str:
-    head = "".join(f"<th>{escape(name)}</th>" for name in columns)
-    body = "".join(f"<tr>{''.join(f'<td>{escape(_cell(each))}</td>' for each in row)}</tr>" for row in rows)
-    return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+def _workings(content: Content) -> list[str]:
+    if not content.workings:
+        return []
+    pictures = "\n".join(map(_figure, content.workings))
+    return [f"<details><summary>How the chains went</summary>{pictures}</details>"]
+
+
+def _table(content: Content) -> str:
+    cells = [[_cell(each) for each in row] for row in content.rows]
+    words = [any(not _numeric(row[i]) for row in cells) for i in range(len(content.columns))]
+    head = "".join(_tag("th", *each) for each in zip(content.columns, words, strict=True))
+    body = "".join(f"<tr>{''.join(_tag('td', *each) for each in zip(row, words, strict=True))}</tr>" for row in cells)
+    kind = ' class="ranked"' if content.ranked else ""
+    return f'<div class="wide"><table{kind}><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+
+
+def _tag(name: str, text: str, words: bool) -> str:
+    kind = ' class="words"' if words else ""
+    return f"<{name}{kind}>{escape(text)}</{name}>"
+
+
+def _numeric(text: str) -> bool:
+    return _NUMBER.fullmatch(text) is not None
+
+
+def _legend(content: Content) -> list[str]:
+    told = "; ".join(f"<b>{escape(name)}</b>: {escape(meaning)}" for name, meaning in content.legend)
+    return [f'<p class="legend">{told}.</p>'] if told else []
 
 
 def _cell(value: Any) -> str:

@@ -12,7 +12,7 @@ from confide.design import Comparison, Optimum
 from confide.design.comparing import describe
 from confide.errors import InvalidArgument
 from confide.posterior import Posterior
-from confide.published import Release
+from confide.published import Release, Statement
 from confide.reporting.source import Unwritable, source
 
 
@@ -73,9 +73,16 @@ def _(result: Release) -> list[str]:
     return [f"release = {source(result)}", "print(release)"]
 
 
+@_lines.register
+def _(result: Statement) -> list[str]:
+    raise Unwritable(f"the ledger that keeps the account of {result.dataset}")
+
+
 @_lines.register(list)
 @_lines.register(tuple)
 def _(result: Any) -> list[str]:
+    if isinstance(result[0], Statement):
+        return _lines(result[0])
     return [f"releases = {source(list(result))}", "print(*releases, sep='\\n\\n')"]
 
 

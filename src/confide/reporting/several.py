@@ -1,27 +1,46 @@
-"""A page for several releases: what was published, how exactly each number can be read, and what it cost together."""
+"""A page for several releases, and for the accounts of a ledger: what was published, how exactly, and what it cost."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from confide.errors import InvalidArgument, PrivacyError
+from confide.plots.budget import plot_budgets, share_spent
+from confide.plots.share import shorten
 from confide.privacy import Privacy, compose
-from confide.published import Release
+from confide.published import Release, Statement
 from confide.published.imputation import effect
-from confide.published.value import shown
-from confide.reporting.content import Content, content
+from confide.reporting.content import Content, Picture, content
+from confide.reporting.publishing import nearness, published
 
 #: the δ at which guarantees of different kinds are added up
 _DELTA = 1e-6
+
+_COLUMNS = ("column", "what", "published", "noise ±", "records", "guarantee", "purpose")
+_LEGEND = (
+    ("published", "the number that came out, noise included"),
+    ("noise ±", "how far the noise moved it at most, with 90% probability; about, where it depends on the records"),
+    ("guarantee", "what the release cost"),
+)
 
 
 @content.register(list)
 @content.register(tuple)
 def _(result: Any) -> Content:
-    if not result or not all(isinstance(each, Release) for each in result):
-        raise InvalidArgument("result", result, "is not a list of releases", "give releases, as ledger.releases(name)")
+    for kind, told in ((Release, _releases), (Statement, _statements)):
+        if result and all(isinstance(each, kind) for each in result):
+            return told(result)
+    remedy = "give releases, as ledger.releases(name), or statements, as ledger.statement(name)"
+    raise InvalidArgument("result", result, "is not a list of releases", remedy)
+
+
+@content.register
+def _(result: Statement) -> Content:
+    return _statements([result])
+
+
+def _releases(result: Sequence[Release]) -> Content:
     names = ", ".join(dict.fromkeys(each.dataset for each in result if each.dataset is not None))
     total = _total([each.guarantee for each in result])
     return Content(
@@ -29,21 +48,54 @@ def _(result: Any) -> Content:
         question=f"{len(result)} releases{f' from {names}' if names else ''}: what came out of each.",
         answer=f"If all of them are about the same records, together they promise each record {total}.",
         pictures=(),
-        columns=("column", "what", "published", "± (90%)", "n", "guarantee"),
+        columns=_COLUMNS,
         rows=tuple(_row(each) for each in result),
-        channels=tuple(str(each) for each in result),
+        channels=_channels(result),
         guarantee=total,
-        warnings=tuple(dict.fromkeys(told for each in result if (told := effect(each)) is not None)),
+        legend=_LEGEND,
+        warnings=_warnings(result),
     )
+
+
+def _statements(result: Sequence[Statement]) -> Content:
+    made = [each for statement in result for each in statement.releases]
+    shares = [share_spent(each.budget, each.spent) for each in result]
+    one = result[0] if len(result) == 1 else None
+    return Content(
+        title="What has been published, and what it cost" if one is None else f"The account of {one.dataset}",
+        question=f"{len(result)} data set{'s' * (one is None)} and {len(made)} release{'s' * (len(made) != 1)}.",
+        answer=" ".join(_account(each) for each in result),
+        pictures=(Picture(plot_budgets([shorten(each.dataset) for each in result], shares), "What is spent of each "
+                  "budget. A budget is for all releases from its data set together, and never grows."),),
+        columns=("data set", "day", *_COLUMNS),
+        rows=tuple((each.dataset, day, *_row(release))
+                   for each in result for release, day in zip(each.releases, each.days, strict=True)),
+        channels=_channels(made),
+        guarantee=None if one is None else one.spent,
+        legend=(("day", "when the release was made"), *_LEGEND),
+        warnings=_warnings(made),
+    )  # fmt: skip
+
+
+def _account(statement: Statement) -> str:
+    if statement.spent is None:
+        return f"{statement.dataset} may spend {statement.budget}, and has spent nothing."
+    rest = "nothing" if statement.left is None else str(statement.left)
+    return f"{statement.dataset} may spend {statement.budget}, has spent {statement.spent}, and has {rest} left."
 
 
 def _row(release: Release) -> tuple[Any, ...]:
     channel = release.channel
-    many = np.size(release.value) > 8
-    value = f"{np.size(release.value):,} numbers" if many else shown(channel, release.value)
-    margin = channel.margin()
-    spread = "by the records" if margin is None else f"{margin:.2g}"
-    return release.column or "–", str(channel.statistic), value, spread, f"{channel.n:,}", str(release.guarantee)
+    about = (release.column or "–", str(channel.statistic), published(release), nearness(channel), f"{channel.n:,}")
+    return *about, str(release.guarantee), release.purpose or "–"
+
+
+def _channels(releases: Sequence[Release]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(str(each.channel) for each in releases))
+
+
+def _warnings(releases: Sequence[Release]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(told for each in releases if (told := effect(each)) is not None))
 
 
 def _total(guarantees: list[Privacy]) -> Privacy:

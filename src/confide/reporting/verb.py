@@ -14,10 +14,10 @@ from confide.reporting.source import Unwritable
 def report(result: Any, path: str | Path, *, command: str | None = None, script: str | None = None) -> Path:
     """Write a result as one self-contained HTML page: the answer, pictures, the guarantee, and how to run it again.
 
-    `result` is what `compare`, `optimize`, `infer` or `release` returned, or a list of releases, such as
-    `ledger.releases("people")`. The page shows the Python script that makes
-    the result again (`script` replaces it, `command` puts a command line above it); where a part of the result is your
-    own Python, it says so instead. Returns the path.
+    `result` is what `compare`, `optimize`, `infer` or `release` returned, a list of releases, or what
+    `ledger.statement(name)` says of a data set, one or a list of them. The page shows the Python script that makes the
+    result again (`script` replaces it, `command` puts a command line above it); where a part of the result is your own
+    Python, it says so instead. Returns the path.
 
     >>> import confide as cf, tempfile
     >>> channel = cf.Channel(cf.Mean("x", bounds=(0, 1)), cf.Laplace(scale=0.01), n=5000)
@@ -31,7 +31,7 @@ def report(result: Any, path: str | Path, *, command: str | None = None, script:
 
     target = writable(path)
     try:
-        from confide.reporting import several  # noqa: F401  # registers the page of a list of releases
+        from confide.reporting import choosing, learning, publishing, several  # noqa: F401  # register their contents
         from confide.reporting.content import content
         from confide.reporting.page import page
 

@@ -9,6 +9,7 @@ from typing import Any
 from confide.errors import InvalidArgument
 from confide.published.errors import DataError
 from confide.releasing.delimited import Delimited
+from confide.releasing.files import File
 
 TEXT_FILES = ("csv", "tsv", "csv.gz")
 #: types whose cells may hold what is no number
@@ -116,7 +117,7 @@ def _of_file(path: str, column: str | None) -> Shape:
             raise DataError(f"the file {path!r} cannot be read ({type(error).__name__})") from None
         return Shape("parquet", _kind(schema.field(_one(column, schema.names)).type))
     if Path(path).exists():
-        Delimited([path], column, None)  # looks at the first line alone
+        Delimited([File(path, path)], column, None)  # looks at the first line alone
     return Shape(reader, "text")
 
 

@@ -1,0 +1,139 @@
+"""What a report says about a posterior."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from confide.clipping import clippings, releases_of
+from confide.missing import asked_for
+from confide.plots.chains import chains, plot_chains
+from confide.plots.posterior import curves, plot_curves
+from confide.plots.style import empty_figure, panels_of, panels_size, styled
+from confide.posterior import Posterior
+from confide.published import Release
+from confide.published.imputation import effect
+from confide.published.value import shown
+from confide.reporting.content import Content, Picture, content, of_population, within
+
+#: parameters that are still told in a sentence, and numbers that are
+_MOST_TOLD, _MOST_NUMBERS = 3, 8
+
+_LEGEND = (
+    ("estimate", "the posterior mean: the best single number for the parameter"),
+    ("±", "the posterior standard deviation"),
+    ("5%, 95%", "the parameter lies between them with 90% probability"),
+)
+_CHAINS = (
+    ("effective draws", "how many independent draws the chains are worth; from about 400 the digits shown are good"),
+    ("R-hat", "whether the chains agree: 1.01 or less if they do"),
+)
+
+
+@content.register
+def _(result: Posterior) -> Content:
+    releases = _releases(result)
+    summary, exact = result.summary(), result.method == "grid"
+    low, high = summary.columns[2:4]
+    columns = ["mean", "sd", low, high, *(() if exact else ("ess", "r_hat"))]
+    named = {"mean": "estimate", "sd": "±", "ess": "effective draws", "r_hat": "R-hat"}
+    return Content(
+        title=f"What is known about {of_population(result.names)}",
+        question=_asked(releases),
+        answer=f"Given what was published, {_told(summary, result.names)}",
+        pictures=(_densities(result),),
+        columns=("parameter", *(named.get(name, name) for name in columns)),
+        rows=tuple((name, *_cells(row, columns)) for name, row in summary.iterrows()),
+        channels=tuple(str(each) for each in releases),
+        guarantee=releases[0].guarantee if len(releases) == 1 else None,
+        legend=_LEGEND if exact else _LEGEND + _CHAINS,
+        notes=tuple(dict.fromkeys([*map(str, clippings(result.call, result.mean)), *_shared(result, releases)])),
+        warnings=(*result.diagnostics.warnings, *_imputed(result, releases)),
+        workings=() if exact else tuple(_traces(result)),
+    )
+
+
+def _modelled(result: Posterior) -> bool:
+    """Whether the share of missing records was learnt too."""
+    call = result.call
+    return call is not None and asked_for(call.arguments["population"], call.arguments["prior"])
+
+
+def _imputed(result: Posterior, releases: Sequence[Release]) -> list[str]:
+    """What imputation may have done, unless it is a part of the model."""
+    return [] if _modelled(result) else [note for each in releases if (note := effect(each)) is not None]
+
+
+def _shared(result: Posterior, releases: Sequence[Release]) -> list[str]:
+    return [
+        f"Missing values were replaced by {each.missing:g} before anything was computed; their share is learnt with "
+        "the rest, and values are taken to be missing whatever they are."
+        for each in releases
+        if _modelled(result)
+    ]
+
+
+def _told(summary: Any, names: Sequence[str]) -> str:
+    """What is known, in a sentence; of many numbers only how well they are known."""
+    low, high = summary.columns[2:4]
+    if len(summary) > _MOST_TOLD:
+        spreads = summary["sd"]
+        return (
+            f"{of_population(names)} are known to ± {spreads.min():.2g} at best and ± {spreads.max():.2g} at worst "
+            "(one standard deviation); each of them is below."
+        )
+    told = []
+    for name, row in summary.iterrows():
+        value, first, last = (within(row[each], row["sd"]) for each in ("mean", low, high))
+        told.append(
+            f"{of_population([name])} is {value} ± {row['sd']:.2g}, and with 90% probability between {first} and {last}"
+        )
+    return f"{'; '.join(told)}."
+
+
+def _cells(row: Any, columns: Sequence[str]) -> list[Any]:
+    """Numbers as far as they are known."""
+    near = {name: within(row[name], row["sd"]) for name in columns if name not in ("sd", "ess", "r_hat")}
+    own = {"sd": f"{row['sd']:.2g}", "ess": f"{row['ess']:,.0f}", "r_hat": f"{row['r_hat']:.3f}"}
+    return [(near | own)[name] for name in columns]
+
+
+def _densities(result: Posterior) -> Picture:
+    drawn = curves(result)
+    with styled():
+        panels = panels_of(empty_figure(*panels_size(len(drawn))), len(drawn))
+        figure = plot_curves(drawn, panels)
+    before = "What was believed before (dashed), " if any(each.prior is not None for each in drawn) else ""
+    says = "what the published value says (dotted), " if any(each.likelihood is not None for each in drawn) else ""
+    known = f"{before}{says}{'and ' * bool(before or says)}what is known now (blue, 90% shaded)"
+    return Picture(figure, f"{known[0].upper()}{known[1:]}; noise, clipping and the finite sample are accounted for.")
+
+
+def _releases(result: Posterior) -> tuple[Release, ...]:
+    return () if result.call is None else releases_of(result.call)
+
+
+def _asked(releases: Sequence[Release]) -> str:
+    if not releases:
+        return "The posterior given what was published."
+    told = [
+        f"{np.size(each.value):,} numbers" if np.size(each.value) > _MOST_NUMBERS else shown(each.channel, each.value)
+        for each in releases
+    ]
+    about = "" if len(releases) > 1 else f", {releases[0].channel.statistic} over {releases[0].channel.n:,} records"
+    return f"The posterior given what was published: {', '.join(told)}{about}."
+
+
+def _traces(result: Posterior) -> list[Picture]:
+    found = []
+    for name, draws in result.draws.items():
+        columns = draws.reshape(*draws.shape[:2], -1)
+        for j in range(columns.shape[-1]):
+            label = name if columns.shape[-1] == 1 else f"{name}[{j}]"
+            caption = (
+                f"The chains of {label} by method {result.method}: traces (left) should look alike, ranks (right) flat."
+            )
+            found.append(Picture(plot_chains(chains(label, columns[..., j])), caption))
+    return found

@@ -1,0 +1,118 @@
+"""What a report says about a release."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from confide.channel import Channel
+from confide.evenly import margin_if_even
+from confide.plots.noise import plot_answers, plot_spreads, spread_if_even, spreads
+from confide.published import Release
+from confide.published.imputation import effect
+from confide.published.value import shown
+from confide.reporting.content import Content, Picture, content, within
+from confide.statistic import Each
+
+#: numbers that are still told in a sentence
+MOST_NUMBERS = 8
+
+
+@content.register
+def _(result: Release) -> Content:
+    channel = result.channel
+    number = "A number" if channel.value_shape == () else "Numbers"
+    return Content(
+        title=f"{number}, published in confidence",
+        question="What came out, and how exactly it can be read.",
+        answer=" ".join(filter(None, [f"Published: {published(result)}, {channel.statistic} over {channel.n:,} "
+                                      f"records.", _named(result), _near(result)])),
+        pictures=tuple(_pictures(result)),
+        columns=("about", "this release"),
+        rows=tuple((name, str(each)) for name, each in _facts(result).items() if each not in (None, "")),
+        channels=(str(channel),),
+        guarantee=result.guarantee,
+        warnings=tuple(told for told in (effect(result),) if told is not None),
+    )  # fmt: skip
+
+
+def published(release: Release) -> str:
+    """The numbers, if they are few."""
+    count = np.size(release.value)
+    return f"{count:,} numbers" if count > MOST_NUMBERS else shown(release.channel, release.value)
+
+
+def nearness(channel: Channel) -> str:
+    """± and its size, if it is known."""
+    margin, even = channel.margin(), margin_if_even(channel)
+    if margin is not None:
+        return f"{margin:.2g}"
+    return "–" if even is None else f"about {even:.2g}"
+
+
+def _named(release: Release) -> str:
+    return "" if release.column is None else f"x is {release.column}."
+
+
+def _near(release: Release) -> str:
+    """How near the published numbers are to what they are about."""
+    channel, statistic, margin = release.channel, release.channel.statistic, release.channel.margin()
+    about = f"{statistic.noun} the clipped records"
+    low, high = statistic.bounds
+    if channel.value_shape == () and margin is not None:
+        first, last = (within(release.value + side * margin, margin) for side in (-1, 1))
+        return (
+            f"The noise alone leaves {about} between {first} and {last} (90%); without clipping it may be anything, if "
+            f"records lie outside [{low:g}, {high:g}]."
+        )
+    if margin is not None:
+        own = "its record's clipped value" if isinstance(statistic, Each) else about
+        return f"The noise alone leaves each number within ± {margin:.2g} of {own} (90%)."
+    even = margin_if_even(channel)
+    if even is None:
+        return ""
+    return (
+        f"How near that is to {about} depends on how they lie, which is secret: if they lay evenly over "
+        f"{_range(release)}, within ± {even:.2g} (90%); nearer where they are dense about it, and not so near in a gap."
+    )
+
+
+def _range(release: Release) -> str:
+    low, high = release.channel.statistic.ranges[0]
+    return f"[{low:g}, {high:g}]"
+
+
+def _pictures(release: Release) -> list[Picture]:
+    drawn, even = spreads(release), spread_if_even(release)
+    if drawn:
+        told = "Where each of them lies" if len(drawn) > 1 else "Where the statistic of the clipped records lies"
+        rest = "What it says about the population, a part of which may be out of bounds, is for inference."
+        return [Picture(plot_spreads(drawn), f"{told}, given the noise alone. {rest}")]
+    if even is not None:
+        told = f"The noise as it would be if the records lay evenly over {_range(release)}: an example, for the real "
+        return [Picture(plot_spreads([even]), f"{told}scale of the noise depends on the records and is not told.")]
+    if isinstance(release.channel.statistic, Each):
+        told = "What was published of the records, with each record's noise in it; inference takes the noise out again."
+        return [Picture(plot_answers(release.value), told)]
+    return []
+
+
+def _facts(release: Release) -> dict[str, Any]:
+    channel = release.channel
+    facts = {"data set": release.dataset, "part": release.part, "column": release.column, "purpose": release.purpose,
+             "missing values": _missing(release), "records": f"{channel.n:,}"}  # fmt: skip
+    few = isinstance(release.value, np.ndarray) and release.value.size <= MOST_NUMBERS
+    if few and not isinstance(channel.statistic, Each):
+        each = zip(channel.statistic.transforms, release.value, strict=True)
+        margin = channel.margin()
+        around = "" if margin is None else f" ± {margin:.2g}"
+        facts |= {f"{channel.statistic.noun} {s}": f"{shown(channel, float(value))}{around}" for s, value in each}
+    near = nearness(channel)
+    return facts | {"noise ± (90%)": None if near == "–" else near, "guarantee": str(release.guarantee)}
+
+
+def _missing(release: Release) -> str | None:
+    if release.missing is None:
+        return None
+    return "left out" if isinstance(release.missing, str) else f"replaced by {release.missing:g}"

@@ -1,0 +1,123 @@
+"""An unknown share of imputed records: the likelihood against enumeration and closed forms, and what is learnt."""
+
+import warnings
+
+import numpy as np
+import numpyro.distributions as dist
+import pytest
+from scipy import stats
+from scipy.special import logsumexp
+
+import confide as cf
+from confide.missing import with_missing
+from confide.reporting import learning  # noqa: F401  # registers what is said of a posterior
+from confide.reporting.content import content
+
+
+def seen(population, channel, missing):
+    both, (release,) = with_missing(population, [cf.Release(channel, 1.0, missing=missing)])
+    return cf.Model(both, release.channel)
+
+
+def test_normal_records_and_normal_noise_in_closed_form():
+    n, c, tau = 30, 3.0, 0.2
+    model = seen(
+        cf.populations.normal_mean(variance=1.5), cf.Channel(cf.Mean("x", (-12, 12)), cf.Gaussian(scale=tau), n=n), c
+    )
+    k = np.arange(n + 1)
+    for mean, share, y in ((0.0, 0.1, 0.5), (1.0, 0.3, 1.2), (-0.5, 0.02, -0.4), (0.2, 0.6, 2.0)):
+        deviation = np.sqrt((n - k) * 1.5 / n**2 + tau**2)
+        given_count = stats.norm.logpdf(y, ((n - k) * mean + k * c) / n, deviation)
+        wanted = logsumexp(stats.binom.logpmf(k, n, share) + given_count)
+        assert model.log_likelihood([mean, share], y) == pytest.approx(wanted, abs=1e-9)
+
+
+def test_clipped_records_by_a_grid_of_cells():
+    """The exact law of two exponential records, clipped at 2 and missing with some probability, on a fine grid."""
+    model = seen(cf.populations.exponential(), cf.Channel(cf.Mean("x", (0, 2)), cf.Gaussian(scale=0.1), n=2), 0.5)
+    rate, share, cells = 0.8, 0.15, 4000
+    x = (np.arange(cells) + 0.5) * 2 / cells
+    points = np.concatenate([x, [2.0, 0.5]])
+    inside = np.diff(stats.expon.cdf(np.linspace(0, 2, cells + 1), scale=1 / rate))
+    mass = np.concatenate([(1 - share) * inside, [(1 - share) * np.exp(-2 * rate), share]])
+    for y in (0.4, 0.9, 1.7):
+        wanted = sum(
+            (mass * p) @ stats.norm.pdf(y, (points + at) / 2, 0.1) for at, p in zip(points, mass, strict=True) if p > 0
+        )
+        assert model.log_likelihood([rate, share], y) == pytest.approx(np.log(wanted), abs=1e-6)
+
+
+def test_counts_by_enumeration():
+    model = seen(cf.populations.bernoulli(), cf.Channel(cf.Mean("x", (0, 1)), cf.Laplace(scale=0.05), n=12), 1.0)
+    for probability, share, y in ((0.3, 0.1, 0.4), (0.7, 0.5, 0.8)):
+        ones = stats.binom.pmf(np.arange(13), 12, (1 - share) * probability + share)
+        wanted = np.log(ones @ stats.laplace.pdf(y, np.arange(13) / 12, 0.05))
+        assert model.log_likelihood([probability, share], y) == pytest.approx(wanted, abs=1e-9)
+
+
+def test_the_law_of_a_record_is_one_law():
+    model = seen(cf.populations.exponential(), cf.Channel(cf.Mean("x", (0, 2)), cf.Laplace(scale=0.1), n=5), 0.5)
+    population, theta = model.population, [0.8, 0.15]
+    at = np.asarray([0.3, 1.9, 2.7, 4.5, 6.5, 7.9])
+    np.testing.assert_allclose(population.cdf(at, theta) + population.survival(at, theta), 1.0, rtol=1e-12)
+    for q in (0.1, 0.5, 0.75, 0.95):
+        assert population.cdf(population.quantile(q, theta), theta) == pytest.approx(q, rel=1e-9)
+    draws = np.asarray(population.sample(0, theta, 20_000))
+    for x in (0.5, 2.0, 4.0, 7.0):
+        share = float(population.cdf(x, theta))
+        assert abs((draws <= x).mean() - share) <= 4.9 * np.sqrt(share * (1 - share) / 20_000)  # α = 1e-6
+
+
+def test_posteriors_are_calibrated():
+    """θ from the prior, records made by NumPy: posterior probabilities of θ and of the share are uniform."""
+    n, c, replicates, rng = 60, 4.0, 400, np.random.default_rng(5)
+    channel = cf.Channel(cf.Mean("x", (0, 4)), cf.Laplace(scale=0.05), n=n)
+    model = seen(cf.populations.exponential(), channel, c)
+    rates, shares = rng.gamma(8, 1 / 8, replicates), rng.beta(2, 18, replicates)
+    records = np.clip(rng.exponential(1 / rates[:, None], (replicates, n)), 0, 4)
+    records = np.where(rng.random((replicates, n)) < shares[:, None], c, records)
+    y = records.mean(axis=1) + rng.laplace(0, 0.05, replicates)
+    rate, share = np.linspace(0.15, 3.2, 62), np.linspace(0.004, 0.5, 32)
+    grid = np.stack(np.meshgrid(rate, share, indexing="ij"), axis=-1).reshape(-1, 2)
+    log_prior = stats.gamma.logpdf(grid[:, 0], 8, scale=1 / 8) + stats.beta.logpdf(grid[:, 1], 2, 18)
+    log_post = np.asarray(model.log_likelihood(grid, y, route="normal")) + log_prior[:, None]
+    weights = np.exp(log_post - log_post.max(axis=0)).reshape(rate.size, share.size, replicates)
+    weights /= weights.sum(axis=(0, 1))
+    for axis, line, truth in ((1, rate, rates), (0, share, shares)):
+        marginal = weights.sum(axis=axis)
+        level = np.stack([np.interp(t, line, np.cumsum(p) - 0.5 * p) for t, p in zip(truth, marginal.T, strict=True)])
+        assert stats.kstest(level, "uniform").pvalue > 1e-6, line
+
+
+def test_the_truth_is_found_where_ignoring_missing_records_loses_it():
+    """A fifth of the records is missing and was imputed: without the share the posterior excludes the truth."""
+    n, rate = 4000, 0.5
+    channel = cf.Channel(cf.Mean("x", (0, 20)), cf.Laplace(scale=0.005), n=n)
+    value = 0.8 * stats.expon.expect(lambda x: min(x, 20), scale=1 / rate) + 0.2 * 10.0
+    release = cf.Release(channel, value, missing=10.0)
+    prior = {"rate": dist.Gamma(2.0, 4.0)}
+    with pytest.warns(cf.ImputationWarning, match='"missing": dist.Beta'):
+        ignorant = cf.infer(cf.populations.exponential(), release, prior, route="normal")
+    assert ignorant.quantile(0.9999)["rate"] < rate
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = cf.infer(
+            cf.populations.exponential(), release, prior | {"missing": dist.Beta(4.0, 16.0)}, route="normal"
+        )
+    assert found.names == ("rate", "missing")
+    told = content(found)
+    assert "the share of missing records is 0." in told.answer
+    assert told.warnings == ()
+    assert "Missing values were replaced by 10" in told.notes[-1]
+    assert set(found.to_arviz(predictive=True).posterior_predictive.data_vars) == {"release_0"}
+    low, high = found.interval(0.9)["rate"]
+    assert low < rate < high
+
+
+def test_what_cannot_be_modelled_is_refused_in_words():
+    channel = cf.Channel(cf.Mean("x", (0, 2)), cf.Laplace(scale=0.1), n=5)
+    prior = {"rate": dist.Gamma(2.0, 2.0), "missing": dist.Beta(1.0, 19.0)}
+    with pytest.raises(cf.IncompatibleError, match="needs releases that replaced them by a number"):
+        cf.infer(cf.populations.exponential(), cf.Release(channel, 1.0), prior)
+    with pytest.raises(cf.IncompatibleError, match="support depends on its parameters"):
+        with_missing(cf.populations.uniform_width(), [cf.Release(channel, 1.0, missing=1.0)])
