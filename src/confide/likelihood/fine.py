@@ -16,8 +16,7 @@ from typing import Any
 import jax
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import erfc
-from scipy.stats import binom
+from scipy.special import bdtrc, erfc
 
 from confide.likelihood import nufft
 from confide.likelihood.atoms import Outside, Part, all_in_atoms, one_outside, too_many, ways
@@ -161,7 +160,7 @@ class Fine:
 
         alpha, psi = summed(record.weights)
         if spread is None:  # a probability: the binomial law keeps its digits
-            rest = binom.sf(self._closed - 1, n, min(1.0, psi)) if record.atoms.size else 1.0 + 0j
+            rest = bdtrc(self._closed - 1, n, min(1.0, psi)) if record.atoms.size else 1.0 + 0j
         else:
             rest = self._without_closed(n, alpha, psi, record.atoms.size)
         derivative = []

@@ -101,7 +101,7 @@ def _padded_nodes(law: RecordLaw | MovingLaw, thetas: jax.Array) -> Nodes:
     return Nodes(_padded(values, "edge"), _padded(weights, "zero"))
 
 
-@jax.jit
+@partial(jax.jit, compiler_options=IN_A_HURRY)
 def slopes_at(law: RecordLaw | MovingLaw, thetas: jax.Array) -> Nodes:
     """Their derivatives in θ, weights and values each (B, d, J)."""
     ds, dw = jax.vmap(jax.jacfwd(law.at))(thetas)
