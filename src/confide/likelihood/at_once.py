@@ -70,7 +70,7 @@ def _turns(group: Group, s: Floats) -> tuple[_Turns, ...]:
     grid, frequencies, n = group.inversion.grid, group.inversion.frequencies, float(group.inversion.n)
     found = []
     for share in (1.0, _SHORTER):
-        t = share * float(grid.step) * np.arange(math.ceil(frequencies / share) + 1)
+        t = np.asarray(share * float(grid.step) * np.arange(math.ceil(frequencies / share) + 1), dtype=np.float64)
         phase = np.outer(t / n, s)
         found.append(_Turns(t, -2.0 * np.sin(0.5 * phase) ** 2, np.sin(phase)))
     return tuple(found)
@@ -117,7 +117,7 @@ class _Mean:
         x, z = turns.real @ tilted, turns.imaginary @ tilted
         # n log M, accurate where M is near 1
         log_m = 0.5 * n * np.log1p(np.maximum(2.0 * x + x * x + z * z, _LEAST)) + 1j * n * np.arctan2(z, 1.0 + x)
-        log_noise = _log_noise(transform, contour.tau + 1j * turns.t)
+        log_noise = _log_noise(transform, contour.tau, turns.t)
         terms = np.exp(log_m + log_noise - log_noise[0].real) * (turns.t[1] / math.pi)
         terms[0] *= 0.5
         moved = (self._slopes * lift).T
@@ -168,11 +168,10 @@ def _tilted(record: Record, kappa: float) -> tuple[Floats, Floats, float]:
     return record.weights * lift, lift, total
 
 
-def _log_noise(transform: Any, zeta: Complexes) -> Complexes:
-    """log of the noise's transform."""
-    if isinstance(transform, GaussianTransform):
-        return np.asarray(0.5 * (float(transform.scale) * zeta) ** 2)
-    return np.asarray(-np.log(1.0 - (float(transform.scale) * zeta) ** 2))
+def _log_noise(transform: Any, tau: float, t: Floats) -> Complexes:
+    """log of the noise's transform at ζ = τ + it."""
+    square = (float(transform.scale) * (tau + 1j * t)) ** 2
+    return np.asarray(0.5 * square if isinstance(transform, GaussianTransform) else -np.log(1.0 - square))
 
 
 def _log_tail(transform: Any, tau: float, last: float) -> float:
