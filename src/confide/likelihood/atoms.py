@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -110,6 +111,12 @@ class Part:
 
     log_prob: Floats
     slope: Floats | None = None
+
+
+def joined(parts: Sequence[Part]) -> Part:
+    """The same part at the values of all of these."""
+    slopes = [part.slope for part in parts if part.slope is not None]
+    return Part(np.concatenate([part.log_prob for part in parts]), np.concatenate(slopes) if slopes else None)
 
 
 def weighted(log_terms: Floats, relative: Floats | None) -> Part:

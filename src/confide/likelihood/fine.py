@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.special import bdtrc, erfc
 
 from confide.likelihood import nufft
-from confide.likelihood.atoms import Outside, Part, all_in_atoms, one_outside, too_many, ways
+from confide.likelihood.atoms import Outside, Part, all_in_atoms, joined, one_outside, too_many, ways
 from confide.likelihood.fine_contours import Contour, Record, contours
 from confide.likelihood.noise_density import log_noise
 from confide.likelihood.transforms import DiscreteTransform, GaussianTransform, LaplaceTransform, NoiseTransform
@@ -31,6 +31,8 @@ Complexes = NDArray[np.complex128]
 _SLOWEST, _FASTEST = 1.5, 40.0
 #: the least error of that, as a share of what was extrapolated, should two extrapolations agree by chance
 _LEFT = 2e-3
+#: values and ways to fill the atoms that are looked at together: 16 MB for each table of them
+_ROOM = 2**21
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,9 +95,14 @@ class Fine:
         return replace(record, atoms=np.sort(record.atoms[kept]))
 
     def _exact(self, record: Record, y: Floats) -> list[Part]:
-        """No record outside the atoms, and one."""
+        """No record outside the atoms, and one; a few values at a time, where there are many ways to fill the atoms."""
         if record.atoms.size == 0:
             return []
+        rows = max(1, _ROOM // ways(self.n, record.atoms.size).log_orders.size)
+        found = [self._exact_at(record, y[first : first + rows]) for first in range(0, y.size, rows)]
+        return [joined(parts) for parts in zip(*found, strict=True)]
+
+    def _exact_at(self, record: Record, y: Floats) -> list[Part]:
         shares, dw = record.in_atoms(record.weights), record.weight_slopes
         slopes = None if dw is None else record.in_atoms(dw).T
         gap = y[:, None] - ways(self.n, record.atoms.size).counts @ record.atoms / self.n
