@@ -22,7 +22,8 @@ from confide.likelihood import slow
 from confide.likelihood.at_once import MOST, invert_at_once, serves
 from confide.likelihood.atoms import atom_values, nearest_atom, ways
 from confide.likelihood.blocks import blocks, filled
-from confide.likelihood.channel_noise import lattice_period, noise_step, noise_transform
+from confide.likelihood.channel_noise import lattice_period, noise_step
+from confide.likelihood.lattice import lattice_spacing
 from confide.likelihood.law import Nodes, law_for, moments_at, nodes_at
 from confide.likelihood.record import ORDER
 from confide.likelihood.spectral_plan import Group, plan, tilt_of
@@ -49,6 +50,8 @@ _CUT = 1e-9
 _LARGEST_DOUBT = 1e-6
 #: θ whose nodes are made together where there are many, as `blocks` has them
 _ROWS = 16
+#: the largest table of values and lattice points that costs less than compiling does
+_SUMMED = 2.0**27
 #: kinks of the density of y at which panels are cut
 _MOST_KINKS = 300
 
@@ -57,10 +60,9 @@ def spectral_information(model: Model, thetas: Floats) -> jax.Array:
     """F(θ) for each θ of (M, d): shape (M, d, d)."""
     result = np.zeros((len(thetas), thetas.shape[1], thetas.shape[1]))
     told = np.flatnonzero(_varies(model, thetas))
-    at_once = len(told) <= MOST and serves(noise_transform(model))
-    quickly = invert_at_once if at_once else _scores
-    for group in plan(model, thetas[told], checked=not at_once) if told.size else ():
-        found, sure = _integrate(model, group, group.thetas, _slow_scores if group.slow else quickly)
+    left = told[~_quickly(model, thetas[told], result, told)] if 0 < told.size <= MOST else told
+    for group in plan(model, thetas[left]) if left.size else ():
+        found, sure = _integrate(model, group, group.thetas, _slow_scores if group.slow else _scores)
         if not np.all(sure) and not group.slow:
             found[~sure], sure[~sure] = _integrate(model, group, group.thetas[~sure], _slow_scores)
         if not np.all(sure):
@@ -68,8 +70,34 @@ def spectral_information(model: Model, thetas: Floats) -> jax.Array:
                 f"the transform of {model.channel.statistic} with n = {model.channel.n} decays too slowly to be "
                 "inverted; use method='replicates', or 'normal' for an approximation"
             )
-        result[told[group.index]] = found
+        result[left[group.index]] = found
     return jax.device_put(result)
+
+
+def _quickly(model: Model, thetas: Floats, result: Floats, places: NDArray[np.intp]) -> NDArray[np.bool_]:
+    """F at a few θ by what need not be compiled, put in their places of the result; and which of them that served."""
+    done = np.zeros(len(thetas), dtype=bool)
+    for group in plan(model, thetas, checked=False):
+        if serves(group.inversion.transform) and not group.slow:
+            ways: tuple[Scores, ...] = (invert_at_once, _slow_scores)
+        else:
+            ways = (_slow_scores,) if group.on_lattice and _table_size(group) <= _SUMMED else ()
+        for scores in ways:
+            index = group.index[~done[group.index]]
+            if index.size:
+                found, sure = _integrate(model, group, thetas[index], scores)
+                result[places[index[sure]]], done[index] = found[sure], sure
+    return done
+
+
+def _table_size(group: Group) -> float:
+    """Values of y times points of the lattice of a sum of n records."""
+    lattice = lattice_spacing(group.model.population, group.model.channel.statistic)  # type: ignore[arg-type]
+    assert lattice is not None
+    low, high = group.model.channel.statistic.ranges[0]
+    return float(
+        _y_rule(group, group.thetas, atoms=False)[0].size * (group.inversion.n * (high - low) / lattice[1] + 1)
+    )
 
 
 def _varies(model: Model, thetas: Floats) -> NDArray[np.bool_]:
