@@ -70,9 +70,20 @@ def test_no_plain_candidate_says_more(name, guarantee, plain):
     assert np.max(np.abs(found.best.statistic.bounds)) < 100
 
 
-@pytest.mark.parametrize(("guarantee", "n"), [("PureDP(1)", 20), ("ApproxDP(1, 1e-6)", 10_000)])
-def test_a_winner_by_its_exact_figure(guarantee, n):
-    row = optimum.judge("exponential", guarantee, n)
+#: some of the grid: every guarantee, every n, and a law with a moving end, a law of counts, and several with neither
+SOME = [
+    ("normal mean", "ZCDP(.5)", 100),
+    ("normal variance", "ApproxDP(1, 1e-6)", 20),
+    ("exponential", "PureDP(1)", 20),
+    ("exponential", "ApproxDP(1, 1e-6)", 10_000),
+    ("uniform width", "PureDP(1)", 100),
+    ("Poisson", "PureDP(1)", 20),
+]
+
+
+@pytest.mark.parametrize(("name", "guarantee", "n"), SOME)
+def test_a_winner_by_its_exact_figure(name, guarantee, n):
+    row = optimum.judge(name, guarantee, n)
     assert not row.complaint
 
 

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from confide.likelihood.transforms import DiscreteTransform, NoiseTransform
 
@@ -178,26 +179,39 @@ _IN_A_PERIOD = 128
 def _log_beyond(c: Centred, tilted: jax.Array, n: Any, grid: Grid) -> jax.Array:
     """A bound on log |M(ζ/n)/M(τ/n)| at all frequencies after the last, for one record.
 
-    With D the range of s and v its variance, |M|² = E cos(u(s − s′)) ≤ 1 − 4u²v/π² up to u = π/D. From there on the
-    atoms' part comes back to their mass A, and the rest decays: |M| ≤ A + sup |ψ|. A law on a lattice is nothing but
-    atoms, and is looked at over its period.
+    A law on a lattice is nothing but atoms, and is looked at over its period.
     """
     last, width = c.u[-1], jnp.max(c.s) - jnp.min(c.s) + 1e-300
     mean = tilted @ c.s
     variance = tilted @ (c.s - mean) ** 2
-    near = 0.5 * jnp.log1p(-jnp.minimum(4.0 / jnp.pi**2 * last**2 * variance, 1.0))
 
-    def continuous() -> jax.Array:
-        far = jnp.maximum(jnp.asarray(_FAR) * jnp.pi / width, last * jnp.linspace(0.8, 1.0, len(_FAR)))
-        mass = tilted @ c.atoms
-        return jnp.log(jnp.minimum(mass + _largest(c.s, tilted * (1.0 - c.atoms), far), 1.0))
+    def continuous() -> Any:
+        return log_beyond(c.s, tilted, c.atoms, last, variance)
 
-    def on_lattice() -> jax.Array:
+    def on_lattice() -> Any:
         spacing = jnp.pi * n / (grid.half * grid.step)
-        return _log_in_period(c, tilted, variance, spacing, jnp.maximum(last, jnp.pi / width))
+        later = _log_in_period(c, tilted, variance, spacing, jnp.maximum(last, jnp.pi / width))
+        return jnp.where(last * width < jnp.pi, jnp.maximum(_log_near(last, variance), later), later)
 
-    later = jax.lax.cond(jnp.isinf(grid.half), continuous, on_lattice)
-    return jnp.where(last * width < jnp.pi, jnp.maximum(near, later), later)
+    return jnp.asarray(jax.lax.cond(jnp.isinf(grid.half), continuous, on_lattice))
+
+
+def _log_near(last: Any, variance: Any) -> Any:
+    """With D the range of s and v its variance, |M|² = E cos(u(s − s′)) ≤ 1 − 4u²v/π² up to u = π/D."""
+    xp: Any = jnp if isinstance(variance, jax.Array) else np
+    return 0.5 * xp.log1p(-xp.minimum(4.0 / xp.pi**2 * last**2 * variance, 1.0 - 2.0**-52))
+
+
+def log_beyond(s: Any, tilted: Any, atoms: Any, last: Any, variance: Any) -> Any:
+    """The bound where s has a density but for its atoms, which a mask shows.
+
+    From u = π/D on the atoms' part comes back to their mass A, and the rest decays: |M| ≤ A + sup |ψ|.
+    """
+    xp: Any = jnp if isinstance(s, jax.Array) else np
+    width = xp.max(s) - xp.min(s) + 1e-300
+    far = xp.maximum(xp.asarray(_FAR) * xp.pi / width, last * xp.linspace(0.8, 1.0, len(_FAR)))
+    later = xp.log(xp.minimum(tilted @ atoms + _largest(s, tilted * (1.0 - atoms), far), 1.0))
+    return xp.where(last * width < xp.pi, xp.maximum(_log_near(last, variance), later), later)
 
 
 def _log_in_period(c: Centred, tilted: jax.Array, variance: jax.Array, spacing: Any, first: jax.Array) -> jax.Array:
@@ -219,10 +233,11 @@ def _log_in_period(c: Centred, tilted: jax.Array, variance: jax.Array, spacing: 
     return 0.5 * jnp.log(jnp.minimum(jnp.minimum(seen, beside), 1.0))
 
 
-def _largest(s: jax.Array, weights: jax.Array, u: jax.Array) -> jax.Array:
+def _largest(s: Any, weights: Any, u: Any) -> Any:
     """max |Σ w e^{ius}| over some frequencies."""
-    turns = jnp.outer(u, s)
-    return jnp.max(jnp.hypot(jnp.cos(turns) @ weights, jnp.sin(turns) @ weights))
+    xp: Any = jnp if isinstance(s, jax.Array) else np
+    turns = xp.outer(u, s)
+    return xp.max(xp.hypot(xp.cos(turns) @ weights, xp.sin(turns) @ weights))
 
 
 def _log_outside(tilted: jax.Array, s: jax.Array, n: Any, reach: Any) -> jax.Array:

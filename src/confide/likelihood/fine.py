@@ -18,8 +18,7 @@ from typing import Any
 import jax
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import erfc
-from scipy.stats import binom
+from scipy.special import bdtrc, erfc
 
 from confide.likelihood import nufft
 from confide.likelihood.atoms import Part, too_many
@@ -202,7 +201,7 @@ class Fine:
         alpha, psi = summed(record.weights[rows])
         atoms = record.atoms.size > 0
         if spread is None:  # a probability: the binomial law keeps its digits
-            rest = binom.sf(self._closed - 1, self.n, np.minimum(1.0, psi)) if atoms else np.ones_like(psi)
+            rest = bdtrc(self._closed - 1, self.n, np.minimum(1.0, psi)) if atoms else np.ones_like(psi)
         else:
             rest = self._without_closed(self.n, alpha, psi, atoms)
         derivative = []

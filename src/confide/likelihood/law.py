@@ -108,7 +108,7 @@ def _moving_nodes(law: MovingLaw, thetas: jax.Array) -> Nodes:
     return Nodes(_padded(s[:, 0], "edge"), _padded(weights, "constant"))
 
 
-@jax.jit
+@partial(jax.jit, compiler_options=IN_A_HURRY)
 def _moving_slopes(law: MovingLaw, thetas: jax.Array) -> Nodes:
     ds, dw = jax.vmap(jax.jacfwd(law.at))(thetas)
     return Nodes(_padded(jnp.swapaxes(ds[:, 0], 1, 2), "constant"), _padded(jnp.swapaxes(dw, 1, 2), "constant"))

@@ -216,33 +216,67 @@ def _about_share(model: Model, share: Share, masses: Floats) -> float:
     # ∂_q P(K = k) = n {P(K' = k − 1) − P(K' = k)}, K' of n − 1 records
     slope = n * (np.concatenate([[0.0], fewer]) - np.concatenate([fewer, [0.0]]))[first : last + 1]
     points, probability = points[first : last + 1], probability[first : last + 1]
-    y, weight = _y_rule(model, points)
-    total, most = 0.0, max(1, _ROOM // points.size)
+    (y, weight), between = _y_rule(model, points)
+    total = _told_between(model, points, probability, slope, *between) if between else 0.0
+    most = max(1, _ROOM // points.size)
     for start in range(0, y.size, most):
         some = slice(start, start + most)
         log_noise = np.asarray(_log_noise(model, y[some, None], points))
         top = log_noise.max(axis=1, keepdims=True)
         noise = np.exp(log_noise - top)
-        p, dp = noise @ probability, noise @ slope
-        with np.errstate(invalid="ignore", divide="ignore"):
-            total += float(np.sum(np.where(p > 0, weight[some] * np.exp(top[:, 0]) * dp**2 / p, 0.0)))
+        total += _told(noise @ probability, noise @ slope, weight[some] * np.exp(top[:, 0]))
     return total
 
 
-def _y_rule(model: Model, points: Floats) -> tuple[Floats, Floats]:
-    """Nodes and weights for an integral over y: panels between the kinks u_k, graded where the noise is narrow."""
+def _told(p: Floats, dp: Floats, weight: Floats) -> float:
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return float(np.sum(np.where(p > 0, weight * dp**2 / p, 0.0)))
+
+
+def _told_between(model: Model, points: Floats, probability: Floats, slope: Floats, offset: Floats, w: Floats) -> float:
+    """The integral between the first point and the last, by nodes that are placed alike between any two neighbours.
+
+    The noise from point to node depends on how many points are between them alone: p at such nodes is a convolution.
+    """
+    count = points.size
+    apart = (points[-1] - points[0]) / (count - 1) * np.arange(-(count - 1), count - 1)
+    total = 0.0
+    for each, weight in zip(offset, w, strict=True):
+        log_noise = np.asarray(_log_noise(model, each + apart, 0.0))
+        top = float(log_noise.max())
+        noise = np.exp(log_noise - top)
+        p, dp = (np.convolve(part, noise)[count - 1 : 2 * count - 2] for part in (probability, slope))
+        total += _told(p, dp, weight * np.exp(top))
+    return total
+
+
+Rule = tuple[Floats, Floats]
+
+
+def _y_rule(model: Model, points: Floats) -> tuple[Rule, Rule | None]:
+    """Nodes and weights for an integral over y; and those from one point to the next, at which panels end, if any.
+
+    Panels are graded where the noise is narrow. On the noise's own lattice the integral is a sum.
+    """
     noise = model.channel.law.noise  # type: ignore[attr-defined]
     low, high = np.sort(points[[0, -1]])
     if isinstance(noise, LatticeNoise):  # here points are whole numbers of steps
         reach = np.ceil(_BEYOND[-1] * max(1.0, noise.scale / noise.step))
         y = noise.step * np.arange(low - reach, high + reach + 1)
-        return y, np.ones_like(y)
-    gap = (high - low) / max(1, points.size - 1)
+        return (y, np.ones_like(y)), None
+    tail = noise.scale * _BEYOND
+    below, above = _panels(low - tail[::-1]), _panels(high + tail)
+    outside = np.concatenate([below[0], above[0]]), np.concatenate([below[1], above[1]])
+    if points.size == 1:
+        return outside, None
+    gap = (high - low) / (points.size - 1)
     beside = noise.scale * _BESIDE
     beside = beside[beside < 0.5 * gap]
-    cell = np.unique(np.concatenate([[0.0], beside, [0.5 * gap] if beside.size else [], gap - beside]))
-    inner = np.add.outer(np.sort(points)[:-1], cell).ravel()
-    tail = noise.scale * _BEYOND
-    edges = np.concatenate([low - tail[:0:-1], inner, high + tail])
+    return outside, _panels(
+        np.unique(np.concatenate([[0.0], beside, [0.5 * gap] if beside.size else [], gap - beside, [gap]]))
+    )
+
+
+def _panels(edges: Floats) -> Rule:
     half = 0.5 * np.diff(edges)[:, None]
     return (edges[:-1, None] + half * (1 + _NODES)).ravel(), (half * _WEIGHTS).ravel()

@@ -19,10 +19,12 @@ from numpy.typing import NDArray
 from confide.errors import AccuracyError
 from confide.likelihood import inversion as inv
 from confide.likelihood import slow
+from confide.likelihood.at_once import MOST, invert_at_once, serves
 from confide.likelihood.atoms import atom_values, nearest_atom, ways
 from confide.likelihood.blocks import blocks, filled
 from confide.likelihood.channel_noise import lattice_period, noise_step
-from confide.likelihood.law import law_for, moments_at, nodes_at
+from confide.likelihood.lattice import lattice_spacing
+from confide.likelihood.law import Nodes, law_for, moments_at, nodes_at
 from confide.likelihood.record import ORDER
 from confide.likelihood.spectral_plan import Group, plan, tilt_of
 from confide.likelihood.y_rules import lattice_rule, narrowed, panel_edges, panel_nodes, reach, roughness, stretched
@@ -46,8 +48,10 @@ _ROUNDING = 1e-10
 _CUT = 1e-9
 #: the share of the mass and of the information that may be lost, or held by tails whose p has not reached its accuracy
 _LARGEST_DOUBT = 1e-6
-#: θ whose nodes are made together, as `blocks` has them
+#: θ whose nodes are made together where there are many, as `blocks` has them
 _ROWS = 16
+#: the largest table of values and lattice points that costs less than compiling does
+_SUMMED = 2.0**27
 #: kinks of the density of y at which panels are cut
 _MOST_KINKS = 300
 
@@ -56,7 +60,8 @@ def spectral_information(model: Model, thetas: Floats) -> jax.Array:
     """F(θ) for each θ of (M, d): shape (M, d, d)."""
     result = np.zeros((len(thetas), thetas.shape[1], thetas.shape[1]))
     told = np.flatnonzero(_varies(model, thetas))
-    for group in plan(model, thetas[told]) if told.size else ():
+    left = told[~_quickly(model, thetas[told], result, told)] if 0 < told.size <= MOST else told
+    for group in plan(model, thetas[left]) if left.size else ():
         found, sure = _integrate(model, group, group.thetas, _slow_scores if group.slow else _scores)
         if not np.all(sure) and not group.slow:
             found[~sure], sure[~sure] = _integrate(model, group, group.thetas[~sure], _slow_scores)
@@ -65,20 +70,51 @@ def spectral_information(model: Model, thetas: Floats) -> jax.Array:
                 f"the transform of {model.channel.statistic} with n = {model.channel.n} decays too slowly to be "
                 "inverted; use method='replicates', or 'normal' for an approximation"
             )
-        result[told[group.index]] = found
+        result[left[group.index]] = found
     return jax.device_put(result)
+
+
+def _quickly(model: Model, thetas: Floats, result: Floats, places: NDArray[np.intp]) -> NDArray[np.bool_]:
+    """F at a few θ by what need not be compiled, put in their places of the result; and which of them that served."""
+    done = np.zeros(len(thetas), dtype=bool)
+    for group in plan(model, thetas, checked=False):
+        if serves(group.inversion.transform) and not group.slow:
+            ways: tuple[Scores, ...] = (invert_at_once, _slow_scores)
+        else:
+            ways = (_slow_scores,) if group.on_lattice and _table_size(group) <= _SUMMED else ()
+        for scores in ways:
+            index = group.index[~done[group.index]]
+            if index.size:
+                found, sure = _integrate(model, group, thetas[index], scores)
+                result[places[index[sure]]], done[index] = found[sure], sure
+    return done
+
+
+def _table_size(group: Group) -> float:
+    """Values of y times points of the lattice of a sum of n records."""
+    lattice = lattice_spacing(group.model.population, group.model.channel.statistic)  # type: ignore[arg-type]
+    assert lattice is not None
+    low, high = group.model.channel.statistic.ranges[0]
+    return float(
+        _y_rule(group, group.thetas, atoms=False)[0].size * (group.inversion.n * (high - low) / lattice[1] + 1)
+    )
 
 
 def _varies(model: Model, thetas: Floats) -> NDArray[np.bool_]:
     """At which θ a record's s takes more than one value. Of an event that cannot happen nothing is learnt."""
     law = law_for(model.population, model.channel.statistic, thetas, *tilt_of(model))
-    found = []
-    for first in range(0, len(thetas), _ROWS):
-        rows = np.arange(first, first + _ROWS).clip(max=len(thetas) - 1)
-        nodes = nodes_at(law, thetas[rows])
-        s, seen = np.broadcast_arrays(np.asarray(nodes.s), np.asarray(nodes.weights) > 0)
-        found.append(np.where(seen, s, -np.inf).max(axis=1) > np.where(seen, s, np.inf).min(axis=1))
-    return np.concatenate(found)[: len(thetas)]
+    s, weights = _laws(lambda some: nodes_at(law, some), thetas)
+    s, seen = np.broadcast_arrays(s, weights > 0)
+    return np.asarray(np.where(seen, s, -np.inf).max(axis=1) > np.where(seen, s, np.inf).min(axis=1))
+
+
+def _laws(nodes: Callable[[Floats], Nodes], thetas: Floats) -> tuple[Floats, Floats]:
+    """Values and weights of a record at each θ, so many at a time as programs have been compiled for."""
+    many, together = len(thetas), len(filled(thetas)) if len(thetas) <= MOST else _ROWS
+    rows = np.arange(-(-many // together) * together).clip(max=many - 1).reshape(-1, together)
+    parts = [nodes(thetas[some]) for some in rows]
+    s, weights = np.asarray(parts[0].s), np.concatenate([np.asarray(part.weights) for part in parts])[:many]
+    return s if s.ndim == 1 else np.concatenate([np.asarray(part.s) for part in parts])[:many], weights
 
 
 Scores = Callable[[Group, Floats, Floats], tuple[Floats, Floats, Floats]]
@@ -129,7 +165,7 @@ class Told:
 
 def _integrate(model: Model, group: Group, thetas: Floats, scores: Scores) -> tuple[Floats, NDArray[np.bool_]]:
     """F at each θ, and where the inversion has reached its accuracy."""
-    accuracy = _CUT if scores is _scores else slow.SETTLED
+    accuracy = slow.SETTLED if scores is _slow_scores else _CUT
     found, sure = np.empty((len(thetas), thetas.shape[1], thetas.shape[1])), np.zeros(len(thetas), dtype=bool)
     for row, told in enumerate(_told(group, thetas, scores, *_y_rule(group, thetas, atoms=scores is _slow_scores))):
         settled = told.sure(accuracy)
@@ -158,7 +194,7 @@ def _settled(model: Model, group: Group, theta: Floats, told: Told, scores: Scor
     for _ in range(_ROUNDS):
         rough = told.rough(least) > _RESOLVED
         if np.any(rough) and not np.any(least):  # what is asked for seldom
-            slopes = np.asarray(group.slopes(np.repeat(theta[None], _ROWS, axis=0)).weights)[0]
+            slopes = np.asarray(group.slopes(filled(theta[None])).weights)[0]
             least = np.append(1.0, _ROUNDING * group.inversion.n * np.abs(slopes).sum(axis=1) ** 2)
             rough = told.rough(least) > _RESOLVED
         if not np.any(rough) or np.count_nonzero(rough) + len(rough) > _MOST_PANELS:
@@ -242,11 +278,7 @@ def _y_rule(group: Group, thetas: Floats, *, atoms: bool) -> tuple[Floats, Float
 def _followed(group: Group, thetas: Floats, edges: Floats) -> Floats:
     """Rows of edges that go as far as the mean of the records does, narrow where that comes in lumps."""
     n, noise = group.inversion.n, float(group.model.channel.law.noise.scale)  # type: ignore[attr-defined]
-    rows = np.arange(-(-len(thetas) // _ROWS) * _ROWS).clip(max=len(thetas) - 1)
-    parts = [group.nodes(thetas[rows[at : at + _ROWS]]) for at in range(0, rows.size, _ROWS)]
-    weights = np.concatenate([np.asarray(part.weights) for part in parts])[: len(thetas)]
-    s = np.asarray(parts[0].s)
-    s = s if s.ndim == 1 else np.concatenate([np.asarray(part.s) for part in parts])[: len(thetas)]
+    s, weights = _laws(group.nodes, thetas)
     low, high = reach(s, weights, n).T
     mean = np.sum(weights * s, axis=1)
     edges = stretched(edges, mean - low - _NOISE * noise, mean + high + _NOISE * noise)

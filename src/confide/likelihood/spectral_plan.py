@@ -99,13 +99,13 @@ def frequency_grid(transform: NoiseTransform, spread: Any, n: float) -> Grid:
     return Grid(xp.pi / h / half, half)
 
 
-def plan(model: Model, thetas: Floats) -> tuple[Group, ...]:
-    """Groups of θ with their grids, chosen and checked once for a model and its θ."""
-    return _plan(model, thetas.tobytes())
+def plan(model: Model, thetas: Floats, *, checked: bool = True) -> tuple[Group, ...]:
+    """Groups of θ with their grids, chosen and checked once for a model and its θ; `at_once` checks them by itself."""
+    return _plan(model, thetas.tobytes(), checked)
 
 
 @functools.lru_cache(maxsize=64)
-def _plan(model: Model, content: bytes) -> tuple[Group, ...]:
+def _plan(model: Model, content: bytes, checked: bool) -> tuple[Group, ...]:
     thetas = np.frombuffer(content).reshape(-1, model.population.dimension)
     law = law_for(model.population, model.channel.statistic, thetas, *tilt_of(model))
     transform = noise_transform(model)
@@ -127,7 +127,9 @@ def _plan(model: Model, content: bytes) -> tuple[Group, ...]:
         inversion = inv.Inversion(transform, reference, n, grid, FIRST, _padded_atoms(model))
         ends = float(width[index].min()), float(width[index].max())
         groups.append(Group(index, model, thetas[index], law, inversion, *ends, bool(slow[index[0]])))
-    return tuple(group if group.slow else _verified(model, group, thetas, mean, width) for group in groups)
+    return tuple(
+        group if group.slow or not checked else _verified(model, group, thetas, mean, width) for group in groups
+    )
 
 
 def _hardly_decays(model: Model, law: RecordLaw | MovingLaw, thetas: Floats) -> NDArray[np.bool_]:
