@@ -52,7 +52,8 @@ def uniforms(key: jax.Array, shape: tuple[int, ...]) -> Floats:
 
 def log_density(joint: Joint | Careful | Rough, values: Any, prior: Prior, free: Floats) -> Floats:
     """log p(θ, y) in free coordinates (M, k); −∞ where the prior has none, and there the likelihood is not asked."""
-    theta, log_prior = (np.asarray(part) for part in at_free(prior, free))
+    # a plane asks for any number of points, and each would be a program of its own
+    theta, log_prior = (np.asarray(part)[: len(free)] for part in at_free(prior, filled(free)))
     usable = np.isfinite(log_prior) & np.all(np.isfinite(theta), axis=-1)
     if not np.any(usable):
         return np.full(free.shape[0], -np.inf)
