@@ -139,11 +139,6 @@ def roughly(route: Route, model: Model, thetas: Floats, values: Floats) -> Float
 def _plainly(route: Route, model: Model, thetas: Floats, values: Floats) -> Floats:
     if route.name != "normal":
         return np.asarray(route.log_likelihood(model, thetas, values))
-    if model.population.closed.quantile is None:  # which nodes that move must solve for, at every θ
-        try:
-            return np.asarray(route.log_likelihood(model, thetas, values))
-        except AccuracyError:
-            pass
     return require_finite(model, thetas, values, by_normal(model, thetas, values))
 
 
