@@ -82,7 +82,7 @@ def integrate(log_density: LogDensity, low: Floats, high: Floats, care: Care = C
     # a posterior that is near normal is resolved by what was computed in order to find it, or nearly
     points = [lines.outer.size - 1, found.inner.shape[1] - 1]
     while max(points) <= _MOST_POINTS:
-        wanting = _errors(found) > care.tolerance
+        wanting = errors(found) > care.tolerance
         if not np.any(wanting):
             return found
         if found.lines is lines:
@@ -106,7 +106,7 @@ def _flatter(log_density: LogDensity, low: Floats, high: Floats, care: Care) -> 
         except AccuracyError as error:
             failure = error
             continue
-        if _errors(found.plane)[0] < _POOR:
+        if errors(found.plane)[0] < _POOR:
             return found
         candidates.append(found)
     if not candidates:
@@ -116,7 +116,7 @@ def _flatter(log_density: LogDensity, low: Floats, high: Floats, care: Care) -> 
         return candidates[0]
     finer = [_finer(log_density, found.lines, care.points, care) for found in candidates]
     planes = [_on(log_density, lines, care.points // 2) for lines in finer]
-    best = int(np.argmin([_errors(found)[0] for found in planes]))
+    best = int(np.argmin([errors(found)[0] for found in planes]))
     return Located(finer[best], planes[best])
 
 
@@ -199,7 +199,7 @@ def _shared(lines: Lines, inner: Floats, values: Floats) -> Plane:
     return Plane(lines, inner, weight / weight.sum())
 
 
-def _errors(found: Plane) -> Floats:
+def errors(found: Plane) -> Floats:
     """By how much half of the points move means and spreads, in spreads: of the outer points, and of the inner."""
     fine, half = moments(found), slice(None, None, 2)
     lines, inner, share = found
