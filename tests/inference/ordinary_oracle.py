@@ -151,6 +151,7 @@ def posterior(asked: Asked, priors: dict[str, Any]) -> tuple[np.ndarray, np.ndar
         axes = [np.linspace(low, high, steps) for low, high in ends]
         free = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(axes))
         theta, log_p = log_density(free)
+        log_p = np.where(np.isnan(log_p), -np.inf, log_p)  # far outside, where a law is no number
         seen = free[log_p > log_p.max() - _NEGLIGIBLE]
         margin = (ends[:, 1] - ends[:, 0]) / (steps - 1)
         ends = np.stack([seen.min(axis=0) - margin, seen.max(axis=0) + margin], axis=1)
