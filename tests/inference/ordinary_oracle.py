@@ -17,7 +17,7 @@ from scipy.interpolate import CubicSpline
 from scipy.special import expit, log_ndtr, logsumexp
 
 #: steps of the mesh each way, for one parameter and for two, in the first look and in the last
-_LINE, _LOOK, _PLANE = 1500, 41, 81
+_LINE, _LOOK, _PLANE = 1500, 41, 101
 #: what is left out, in logarithms of the density, and how far out the mesh reaches, in free coordinates
 _NEGLIGIBLE = 16.0
 #: θ whose transforms are in memory at once
@@ -116,7 +116,9 @@ class Asked:
         z, r = (self.y - mean) / sd, sd / self.noise
         sides = [0.5 * r**2 + sign * r * z + log_ndtr(-sign * z - r) for sign in (1, -1)]
         plain = np.exp(logsumexp(sides, axis=0)) / (2 * self.noise)
-        return np.log(np.maximum(plain + np.trapezoid(rest.real, t, axis=1) / np.pi, 1e-300))
+        found = plain + np.trapezoid(rest.real, t, axis=1) / np.pi
+        # what is left of a density far out is rounding
+        return np.where(found > 1e-9 / self.noise, np.log(np.maximum(found, 1e-300)), -np.inf)
 
     def _median(self, theta: np.ndarray) -> np.ndarray:
         m = (self.n + 1) // 2
