@@ -14,6 +14,8 @@ import numpyro.distributions as dist
 import pytest
 
 import confide as cf
+from confide.likelihood.order import OrderRoute
+from tests.inference.ordinary_oracle import Asked, posterior
 
 SIZES = (50, 1000, 100_000)
 P = cf.populations
@@ -128,41 +130,51 @@ def test_an_ordinary_question_is_answered_or_refused(question):
         assert time.process_time() - began < 5
         assert len(str(refusal)) > 40
         return
-    assert time.process_time() - began < 2 * 60  # a minute on two cores
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < 4 * 2**20  # of a process that asks them all
+    assert time.process_time() - began < 60
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < 2 * 2**20  # kilobytes
     for name in found.names:
         assert np.isfinite(found.mean[name])
         assert 0 < found.sd[name] < np.inf
 
 
-def by_mesh(question: Question) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and sd by a plain mesh over θ, of the likelihood a few θ at a time."""
+def by_oracle(question: Question) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and sd by a mesh whose likelihood shares nothing with the library but the published value."""
     population, release, prior = question.asked()
-    model, found = cf.Model(population, release.channel), cf.infer(population, release, prior)
-    axes = []
-    for name in found.names:
-        low, high = np.quantile(found.draws[name], [0.0, 1.0])
-        reach = 0.6 * (high - low)
-        low = low - reach if low - reach > 0 or prior[name].support.__class__.__name__ == "_Real" else 0.02 * low
-        axes.append(np.linspace(low, high + reach, 400 if len(found.names) == 1 else 60))
-    theta = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(axes))
-    parts = np.array_split(theta, -(-len(theta) // 100))
-    log_p = np.concatenate([model.log_likelihood(part, release.value) for part in parts])
-    for j, name in enumerate(found.names):
-        log_p = log_p + np.asarray(prior[name].log_prob(theta[:, j]))
-    share = np.exp(log_p - log_p.max())
-    share /= share.sum()
-    mean = share @ theta
-    return mean, np.sqrt(share @ (theta - mean) ** 2)
+    _, theta, (low, high), _ = FAMILIES[question.family]
+    cut = float(f"{float(population.quantile(0.5, theta)):.4g}")
+    noise = {
+        "mean": (high - low) / question.n,
+        "threshold": 1 / question.n,
+        "median": high - low,
+        "log moments": float(getattr(release.channel.law.noise, "scale", np.nan)),
+    }[question.what]
+    bounds = (max(low, 0.01), high) if question.what == "log moments" else (low, high)
+    asked = Asked(question.family, question.what, question.n, bounds, cut, noise, np.asarray(release.value))
+    return posterior(asked, prior)
 
 
-CHECKED = [question for question in questions() if question.what != "log moments" and not question.wide][:20]
+#: all that a mesh resolves: not the thin ridges, which have tests of their own, and not what is left to chains
+CHECKED = [questions()[i] for i in (0, 3, 8, 10, 15, 18, 22, 25, 29, 30, 31, 32, 33, 38, 39, 41, 44, 51, 53, 55)]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("question", CHECKED, ids=lambda question: question.name)
-def test_an_answer_agrees_with_a_fine_mesh(question):
+def test_an_answer_agrees_with_an_independent_mesh(question):
     found = cf.infer(*question.asked())
-    mean, sd = by_mesh(question)
-    np.testing.assert_allclose(list(found.mean.values()), mean, atol=0.01 * sd.min(), rtol=0.01)
+    mean, sd = by_oracle(question)
+    np.testing.assert_allclose(list(found.mean.values()), mean, atol=0.01 * sd.min())
+    np.testing.assert_allclose(list(found.sd.values()), sd, rtol=0.01)
+
+
+def test_a_slow_likelihood_is_asked_for_at_few_theta(monkeypatch):
+    """A median under much noise says little, and with a kink where it meets a bound: 90,000 theta took a minute."""
+    asked = []
+    exact = OrderRoute.log_likelihood
+    count = lambda route, model, thetas, values: asked.append(len(thetas)) or exact(route, model, thetas, values)  # noqa: E731
+    monkeypatch.setattr(OrderRoute, "log_likelihood", count)
+    question = Question("lognormal", "median", 1, 50)
+    found = cf.infer(*question.asked())
+    assert sum(asked) < 5000
+    mean, sd = by_oracle(question)
+    np.testing.assert_allclose(list(found.mean.values()), mean, atol=0.01 * sd.min())
     np.testing.assert_allclose(list(found.sd.values()), sd, rtol=0.01)

@@ -124,3 +124,19 @@ def test_a_mean_without_spread_has_the_law_of_its_noise():
     with jax.enable_x64(True):
         log_p = found(model, np.asarray([[9.0, 0.01]]), np.asarray([9.7]))
     np.testing.assert_allclose(log_p, stats.laplace(10.0, 0.5).logpdf(9.7), rtol=1e-12)
+
+
+def test_a_near_normal_posterior_is_resolved_by_what_finds_it():
+    """Twice the points took twice the time, for nothing."""
+    asked = []
+
+    def tilted(free):
+        asked.append(len(free))
+        a, b = ((free - [0.4, 0.8]) / [0.05, 0.04]).T
+        return -0.5 * (a**2 - 0.4 * a * b + b**2) / (1 - 0.2**2)
+
+    found = plane.integrate(tilted, np.full(2, -8.0), np.full(2, 8.0))
+    share = found.share.ravel()
+    np.testing.assert_allclose(share @ found.free, [0.4, 0.8], atol=1e-6)
+    np.testing.assert_allclose(np.sqrt(share @ (found.free - [0.4, 0.8]) ** 2), [0.05, 0.04], rtol=1e-5)
+    assert sum(asked) < 6000

@@ -17,7 +17,7 @@ from confide.inference.diagnostics import independent
 from confide.inference.plane_levels import Levels
 from confide.inference.problem import Problem
 from confide.likelihood.blocks import filled
-from confide.likelihood.joint import Joint
+from confide.likelihood.joint import Disjoint, Joint
 from confide.posterior import Exact, Posterior
 from confide.prior import Prior, at_free
 
@@ -26,6 +26,8 @@ Floats = NDArray[np.float64]
 #: where the likelihood is an average over simulated windows, whose own error is larger
 COSTLY = line.Care(points=48, tolerance=3e-3, negligible=14.0)
 COSTLY_PLANE = COSTLY._replace(points=24)
+#: routes that take milliseconds at a θ, and points of a prior each way
+_SLOW, _FINE = ("order", "pool"), 256
 #: how close to the end of a prior on an interval mass counts as piled up there, and how much of it
 _EDGE = 0.005
 _PILED = 0.05
@@ -50,9 +52,23 @@ def uniforms(key: jax.Array, shape: tuple[int, ...]) -> Floats:
     return np.random.default_rng(np.asarray(jax.random.key_data(key)).ravel().tolist()).random(shape)
 
 
-def log_density(joint: Joint | Careful | Rough, values: Any, prior: Prior, free: Floats) -> Floats:
+class NoNews:
+    """A likelihood that leaves the prior as it is."""
+
+    def log_likelihood(self, thetas: Floats, values: Any) -> Floats:
+        """At all θ (M, d)."""
+        return np.zeros(len(thetas))
+
+
+def is_slow(joint: Joint) -> bool:
+    """Whether a likelihood takes so long, milliseconds at each θ, that few of them should be asked for."""
+    return isinstance(joint, Disjoint) and any(route.name in _SLOW for route in joint.routes)
+
+
+def log_density(joint: Joint | Careful | Rough | NoNews, values: Any, prior: Prior, free: Floats) -> Floats:
     """log p(θ, y) in free coordinates (M, k); −∞ where the prior has none, and there the likelihood is not asked."""
-    theta, log_prior = (np.asarray(part) for part in at_free(prior, free))
+    # a plane asks for any number of points, and each would be a program of its own
+    theta, log_prior = (np.asarray(part)[: len(free)] for part in at_free(prior, filled(free)))
     usable = np.isfinite(log_prior) & np.all(np.isfinite(theta), axis=-1)
     if not np.any(usable):
         return np.full(free.shape[0], -np.inf)
@@ -105,18 +121,23 @@ def posterior(problem: Problem, joint: Joint, key: jax.Array, chains: int, draws
         low, high = narrowed(careful, problem.values, problem.prior, low, high, care)
         found = line.integrate(lambda free: evaluate(free[:, None]), float(low[0]), float(high[0]), care)
         return _on_line(problem, careful, found, key, (chains, draws))
-    care = COSTLY_PLANE if joint.simulated else plane.CARE
+    care = plane.CARE._replace(tolerance=COSTLY.tolerance) if is_slow(joint) else plane.CARE
+    care = COSTLY_PLANE if joint.simulated else care
     return _on_plane(problem, careful, _plane(problem, careful, low, high, care), key, (chains, draws))
 
 
 def _plane(problem: Problem, careful: Careful, low: Floats, high: Floats, care: line.Care) -> plane.Plane:
     """The posterior on a plane, by an approximation and what the exact one differs by, where there is one."""
     evaluate = partial(log_density, careful, problem.values, problem.prior)
-    rough = careful.rough()
+    rough: Rough | NoNews | None = careful.rough()
+    begin = care
+    if rough is None and is_slow(careful.joint):
+        # what such a release says may have a kink, and points of a prior cost nothing
+        rough, begin = NoNews(), care._replace(points=_FINE)
     if rough is not None:
         roughly = partial(log_density, rough, problem.values, problem.prior)
         try:
-            found = corrected(plane.integrate(roughly, low, high, care), roughly, evaluate, care.tolerance)
+            found = corrected(plane.integrate(roughly, low, high, begin), roughly, evaluate, care.tolerance)
         except (AccuracyError, InvalidArgument):
             found = None
         if found is not None:

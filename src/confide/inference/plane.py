@@ -70,30 +70,33 @@ class Plane(NamedTuple):
 
 
 class Located(NamedTuple):
-    """Lines that the mass fills, and how much half of the outer points would miss, in standard deviations."""
+    """Lines that the mass fills, and what was computed last on the way there, on half as many points each way."""
 
     lines: Lines
-    error: float
+    plane: Plane
 
 
 def integrate(log_density: LogDensity, low: Floats, high: Floats, care: Care = CARE) -> Plane:
     """A density on as many points as its moments need, checked against half of them each way."""
-    lines, points = _flatter(log_density, low, high, care), [care.points, care.points]
+    lines, found = _flatter(log_density, low, high, care)
+    # a posterior that is near normal is resolved by what was computed in order to find it, or nearly
+    points = [lines.outer.size - 1, found.inner.shape[1] - 1]
     while max(points) <= _MOST_POINTS:
-        lines = _finer(log_density, lines, points[0], care)
-        found = _on(log_density, lines, points[1])
-        wanting = _errors(found) > care.tolerance
+        wanting = errors(found) > care.tolerance
         if not np.any(wanting):
             return found
-        points = [2 * count if more else count for count, more in zip(points, wanting, strict=True)]
+        if found.lines is lines:
+            points = [2 * count if more else count for count, more in zip(points, wanting, strict=True)]
+        lines = _finer(log_density, lines, points[0], care)
+        found = _on(log_density, lines, points[1])
     raise AccuracyError(
         f"{_MOST_POINTS} points each way do not resolve the posterior to {care.tolerance:g}; use method='nuts'"
     )
 
 
-def _flatter(log_density: LogDensity, low: Floats, high: Floats, care: Care) -> Lines:
+def _flatter(log_density: LogDensity, low: Floats, high: Floats, care: Care) -> Located:
     """Lines across the coordinate beside which the posterior lies flatter: where few outer points say the most."""
-    candidates: list[Lines] = []
+    candidates: list[Located] = []
     failure: Exception | None = None
     for along in (1, 0):
         outer = cells(low[along], high[along], care.points // 2 + 1)
@@ -103,17 +106,18 @@ def _flatter(log_density: LogDensity, low: Floats, high: Floats, care: Care) -> 
         except AccuracyError as error:
             failure = error
             continue
-        if found.error < _POOR:
-            return found.lines
-        candidates.append(found.lines)
+        if errors(found.plane)[0] < _POOR:
+            return found
+        candidates.append(found)
     if not candidates:
         assert failure is not None
         raise failure
     if len(candidates) == 1:
         return candidates[0]
-    finer = [_finer(log_density, lines, care.points, care) for lines in candidates]
-    errors = [_errors(_on(log_density, lines, care.points // 2))[0] for lines in finer]
-    return finer[int(np.argmin(errors))]
+    finer = [_finer(log_density, found.lines, care.points, care) for found in candidates]
+    planes = [_on(log_density, lines, care.points // 2) for lines in finer]
+    best = int(np.argmin([errors(found)[0] for found in planes]))
+    return Located(finer[best], planes[best])
 
 
 def _locate(log_density: LogDensity, lines: Lines, care: Care) -> Located:
@@ -134,9 +138,7 @@ def _locate(log_density: LogDensity, lines: Lines, care: Care) -> Located:
             step = (stop - start) / (count - 1)
             start, stop = lines.outer[first] - _MARGIN * step, lines.outer[last] + _MARGIN * step
             if last - first > _FILLED * count:
-                weight = np.exp(values - np.max(values)) * (inner[:, 1] - inner[:, 0])[:, None]
-                error = float(_errors(Plane(lines, inner, weight / weight.sum()))[0])
-                return Located(lines.between(cells(start, stop, count)), error)
+                return Located(lines.between(cells(start, stop, count)), _shared(lines, inner, values))
         lines = lines.between(cells(start, stop, count))
     raise AccuracyError(
         "the posterior of two parameters could not be located: its mass does not fall off, or is too narrow; "
@@ -188,12 +190,16 @@ def _finer(log_density: LogDensity, lines: Lines, steps: int, care: Care) -> Lin
 def _on(log_density: LogDensity, lines: Lines, across: int) -> Plane:
     """The density on so many steps of each line."""
     inner = lines.inner(across + 1)
-    values = clean(log_density(lines.free(inner))).reshape(inner.shape)
+    return _shared(lines, inner, clean(log_density(lines.free(inner))).reshape(inner.shape))
+
+
+def _shared(lines: Lines, inner: Floats, values: Floats) -> Plane:
+    """The share of the posterior at points of lines, from the log density there."""
     weight = np.exp(values - np.max(values)) * (inner[:, 1] - inner[:, 0])[:, None]
     return Plane(lines, inner, weight / weight.sum())
 
 
-def _errors(found: Plane) -> Floats:
+def errors(found: Plane) -> Floats:
     """By how much half of the points move means and spreads, in spreads: of the outer points, and of the inner."""
     fine, half = moments(found), slice(None, None, 2)
     lines, inner, share = found

@@ -16,6 +16,7 @@ from confide.errors import AccuracyError, IncompatibleError, InvalidArgument
 from confide.inference import grid, latent, nuts
 from confide.inference.choose import quickest
 from confide.inference.kernel import Kernel
+from confide.inference.longer import long_enough
 from confide.inference.problem import Problem, read
 from confide.likelihood.joint import Disjoint, Joint, joint_route
 from confide.likelihood.pool import PoolRoute
@@ -59,7 +60,8 @@ def infer(
     methods are
 
     - `auto`: the quickest that serves: `grid` where p(y | θ) can be computed (one or two parameters; `nuts` beyond),
-      `mhaar` where it cannot or where simulating it takes long; refused at once where none would;
+      `mhaar` where it cannot or where simulating it takes long, up to four times as many draws as asked for if these
+      say too little; refused at once where none would;
     - `grid`: quadrature, independent draws;  `nuts`: NumPyro's sampler on p(y | θ);
     - `mh`: Algorithm 4 of the paper, Metropolis–Hastings on p(y | θ) by `route`;
     - `pmmh`: Algorithm 5;  `mhaar`: Algorithms 6 (`latent="u"`), 7 (`latent="z"`, `subset=m`) and 8 (for `Each`);
@@ -91,10 +93,11 @@ def infer(
         joint = _joint(problem, route, method)
     if method == "auto":
         method = quickest(problem, joint)
-        joint = None if method == "mhaar" else joint
         if method == "grid":
             _no_options(method, options)
             return _by_grid_or_nuts(problem, joint, random, chains, warmup, draws)
+        if method == "mhaar":
+            return long_enough(lambda count: run(joint=None, method="mhaar", draws=count), chains, draws)
     if joint is not None and method in ("grid", "nuts"):
         _no_options(method, options)
         if method == "grid":

@@ -62,4 +62,4 @@ def _record_scores(model: Model, inner: int) -> tuple[Any, Any, int]:
         y = law.sample(for_noise, draw(for_records, theta, ())[0])
         return estimate(first, theta, y), estimate(second, theta, y)
 
-    return scores, jnp.asarray, inner * n
+    return scores, jnp.asarray, inner * n * population.dimension

@@ -27,13 +27,16 @@ from confide.likelihood.once import once
 from confide.likelihood.pieces import s_at
 from confide.likelihood.record import NODES, WEIGHTS, Floats, RecordLaw
 from confide.likelihood.slopes import WITH_ENDS, moves, panel_weights
-from confide.population import Population, density, tails
+from confide.population import Population, density, quadrature, tails
+from confide.population.splitting import middles
 from confide.statistic import Statistic
 
 _MOST_POINTS = 20_000
 _LOWER = np.array([1e-14, 1e-9, 1e-6, 1e-4, 3e-3, 0.03, 0.15])
 _QUANTILES = np.concatenate([_LOWER, [0.5], 1.0 - _LOWER[:0:-1]])
 _OUTWARD = 1.3 ** np.arange(1, 7)  # times the distance of the outermost quantile from the median
+#: the same for quantiles of draws, which do not reach as far out
+_FURTHER = 1.6 ** np.arange(1, 11)
 _ROUNDS, _SPLITS = 10, 6
 _ROUGH_NODES, _ROUGH_WEIGHTS = np.polynomial.legendre.leggauss(11)
 
@@ -50,11 +53,8 @@ class Panels(NamedTuple):
 def panels(population: Population, at: Frame, theta: jax.Array) -> Panels:
     """The frame, cut at θ's quantiles, kinks and ends of the support. Their number does not depend on θ."""
     theta = lax.stop_gradient(theta)
-    quantiles = jax.vmap(lambda q: tails.quantile(population, q, theta))(jnp.asarray(_QUANTILES))
-    middle = quantiles[_LOWER.size]
-    outward = [middle + (quantiles[end] - middle) * _OUTWARD for end in (0, -1)]
     start, stop = (jnp.clip(end, at.low, at.high) for end in density.support(population, theta))
-    parts = [jnp.asarray(at.edges[:-1]), quantiles, *outward, density.breaks(population, theta)]
+    parts = [jnp.asarray(at.edges[:-1]), *_places(population, theta), density.breaks(population, theta)]
     if population.closed.quantile is None:  # of no known shape: perhaps with several modes
         parts.append(_worst_panels(population, theta, jnp.clip(jnp.concatenate(parts), start, stop)))
     edges = jnp.concatenate([*parts, at.edges[-1:]])
@@ -68,22 +68,28 @@ def panels(population: Population, at: Frame, theta: jax.Array) -> Panels:
     return Panels(edges[order], jnp.asarray(at.piece)[jnp.cumsum(begin)[:-1] - 1], first, last)
 
 
+def _places(population: Population, theta: jax.Array) -> list[jax.Array]:
+    """Points that follow the population: quantiles, and beyond the outermost on either side.
+
+    Where quantiles must be searched for, those of draws place panels as well, and are known much sooner.
+    """
+    if tails.searches(population):
+        line, coordinates = quadrature.survey(population, theta)
+        quantiles, further = line.record(coordinates), _FURTHER
+    else:
+        quantiles, further = jax.vmap(lambda q: tails.quantile(population, q, theta))(jnp.asarray(_QUANTILES)), _OUTWARD
+    middle = quantiles[quantiles.size // 2]
+    return [quantiles, *(middle + (quantiles[end] - middle) * further for end in (0, -1))]
+
+
 def _worst_panels(population: Population, theta: jax.Array, edges: jax.Array) -> jax.Array:
     """The middles of panels on which two rules disagree the most about the mass, a few at a time."""
 
-    def split(round_: jax.Array, carry: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
-        edges, found = carry
-        a, b = edges[:-1], edges[1:]
+    def error(a: jax.Array, b: jax.Array) -> jax.Array:
         mass = [_gauss(population, theta, a, b, *rule)[1].sum(-1) for rule in _TWO_RULES]
-        _, worst = lax.top_k(jnp.abs(mass[0] - mass[1]), _SPLITS)
-        middle = 0.5 * (a + b)[worst]
-        # the spare edges are copies of the last one, so that the last ones in order are always spare
-        return jnp.sort(edges.at[-_SPLITS:].set(middle)), lax.dynamic_update_slice(found, middle, (round_ * _SPLITS,))
+        return jnp.abs(mass[0] - mass[1])
 
-    spare = jnp.full(_ROUNDS * _SPLITS, jnp.max(edges))
-    carry = jnp.sort(jnp.concatenate([edges, spare])), spare
-    _, found = lax.fori_loop(0, _ROUNDS, split, carry)
-    return jnp.asarray(found)
+    return middles(error, jnp.sort(edges), _ROUNDS, _SPLITS)
 
 
 _TWO_RULES = (NODES, WEIGHTS), (_ROUGH_NODES, _ROUGH_WEIGHTS)

@@ -25,6 +25,7 @@ from jax import lax
 
 from confide.population import density
 from confide.population.line import Line
+from confide.population.splitting import middles
 
 if TYPE_CHECKING:
     from confide.population.population import Population
@@ -39,6 +40,8 @@ _ROUNDS, _SPLITS = 12, 4
 _NODES, _WEIGHTS = (0.5 * part for part in np.polynomial.legendre.leggauss(16))
 _NODES = _NODES + 0.5  # on (0, 1), as below
 _STEPS = np.linspace(-3.3, 6.0, 56)
+#: so many that an exponential tail is one, and so few that a power of x is followed as well
+_LENGTHS = 16.0
 _TAIL_NODES = np.exp(_STEPS - np.exp(-_STEPS))  # on (0, ∞), for an integrand that decays like e^{−t}
 _TAIL_WEIGHTS = (_STEPS[1] - _STEPS[0]) * _TAIL_NODES * (1 + np.exp(-_STEPS))
 
@@ -90,17 +93,12 @@ def _spread(low: jax.Array, high: jax.Array, nodes: np.ndarray) -> jax.Array:
 def _refine(mass: Mass, cuts: jax.Array) -> jax.Array:
     """More cuts, in the middle of those panels on which two rules disagree the most."""
 
-    def split(_: int, cuts: jax.Array) -> jax.Array:
-        low, high = cuts[:-1], cuts[1:]
-        worst = lax.top_k(jnp.abs(mass(_spread(low, high, nodes)) @ weights) * (high - low), _SPLITS)[1]
-        # The spare cuts are copies of the last one, so the last ones in order are always spare.
-        return jnp.sort(cuts.at[-_SPLITS:].set(0.5 * (low[worst] + high[worst])))
+    def error(low: jax.Array, high: jax.Array) -> jax.Array:
+        return jnp.abs(mass(_spread(low, high, nodes)) @ weights) * (high - low)
 
     nodes = np.concatenate([_NODES, _LOBATTO_NODES])
     weights = np.concatenate([_WEIGHTS, -_LOBATTO_WEIGHTS])
-    spare = jnp.broadcast_to(cuts[-1], (_ROUNDS * _SPLITS,))
-    refined: jax.Array = lax.fori_loop(0, _ROUNDS, split, jnp.concatenate([cuts, spare]))
-    return refined
+    return jnp.sort(jnp.concatenate([cuts, middles(error, cuts, _ROUNDS, _SPLITS)]))
 
 
 def _cuts(population: Population, theta: jax.Array) -> tuple[Line, jax.Array]:
@@ -171,6 +169,20 @@ def rule(population: Population, theta: jax.Array) -> tuple[jax.Array, jax.Array
 def defect(population: Population, theta: jax.Array) -> jax.Array:
     """How far the total mass is from one: a check of the quadrature on this population at this θ."""
     return jnp.abs(rule(population, theta)[1].sum() - 1.0)
+
+
+def far_tail(population: Population, x: jax.Array, theta: jax.Array) -> jax.Array:
+    """P(X > x) for x so far out that the density only falls off from there: panels of the whole law are not needed.
+
+    The coordinate is that of a line whose centre is x, and whose scale is some lengths over which the density decays.
+    """
+    still = lax.stop_gradient(theta)
+    low, high = density.support(population, theta)
+    fall = -jax.grad(lambda point: density.log_prob(population, point, still))(x)
+    scale = jnp.where(fall > 0, _LENGTHS / jnp.where(fall > 0, fall, 1.0), 1.0)
+    line = Line(low, high, x, scale, *population.facts.bounded).still()
+    nodes, weights = _tail(_mass(population, line, still), line.coordinate(x), jnp.asarray(1.0))
+    return _mass(population, line, theta)(nodes) @ weights
 
 
 def tail_mass(population: Population, x: jax.Array, theta: jax.Array, side: int) -> jax.Array:
