@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from confide.inference.diagnostics import Diagnostics
+from confide.inference.diagnostics import Diagnostics, diagnose
 from confide.posterior import Posterior
 
 #: effective draws per chain that are enough, also as a share of the draws; the largest R-hat
@@ -18,16 +18,22 @@ _MOST = 4
 
 
 def long_enough(run: Callable[[int], Posterior], chains: int, draws: int) -> Posterior:
-    """What a run of so many draws gives, or one that is longer, which is said."""
+    """What a run of so many draws gives, or as many draws of one that is longer, which is said."""
     found = run(draws)
     times = _times(found.diagnostics, chains * min(_ENOUGH, _SHARE * draws))
     if times == 1 or not found.complete:
         return found
     few = _fewest(found.diagnostics)
     longer = run(times * draws)
-    said = f"{draws:,} draws of each chain were {few:.0f} effective ones in all: these are chains of {times * draws:,}"
-    warnings = (said, *longer.diagnostics.warnings)
-    return replace(longer, diagnostics=replace(longer.diagnostics, warnings=warnings))
+    said = (
+        f"{draws:,} draws of each chain were {few:.0f} effective ones in all: these are one in {times} of chains of "
+        f"{times * draws:,}"
+    )
+    old = longer.diagnostics
+    kept = {name: each[:, times - 1 :: times] for name, each in longer.draws.items()}
+    found = diagnose(kept, old.acceptance, old.log_likelihood_variance, [])
+    warnings = dict.fromkeys((said, *found.warnings, *old.warnings))
+    return replace(longer, draws=kept, diagnostics=replace(found, warnings=tuple(warnings)))
 
 
 def _fewest(diagnostics: Diagnostics) -> float:
