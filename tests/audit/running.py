@@ -7,8 +7,8 @@ what somebody waits for who asks for the first time.
 
 from __future__ import annotations
 
-import concurrent.futures
 import dataclasses
+import functools
 import itertools
 import multiprocessing
 import os
@@ -105,10 +105,9 @@ def run(models: int, seed: int, only: str | None, about: str, workers: int) -> I
     with tempfile.TemporaryDirectory() as cache:
         for name, value in {**_SETTINGS, "JAX_COMPILATION_CACHE_DIR": cache}.items():
             os.environ.setdefault(name, value)
-        pool = concurrent.futures.ProcessPoolExecutor(
-            workers, mp_context=multiprocessing.get_context("spawn"), max_tasks_per_child=12
-        )
-        with pool:
-            asked = [pool.submit(judged, part, seed, about) for part in groups(models, seed, only)]
-            for part in concurrent.futures.as_completed(asked):
-                yield from part.result()
+        # a `ProcessPoolExecutor` whose processes end after some tasks may stand still for ever (CPython's issue 115634)
+        with multiprocessing.get_context("spawn").Pool(workers, maxtasksperchild=12) as pool:
+            for verdicts in pool.imap_unordered(
+                functools.partial(judged, seed=seed, about=about), groups(models, seed, only)
+            ):
+                yield from verdicts

@@ -31,9 +31,9 @@ def long_enough(run: Callable[[int], Posterior], chains: int, draws: int) -> Pos
     )
     old = longer.diagnostics
     kept = {name: each[:, times - 1 :: times] for name, each in longer.draws.items()}
-    found = diagnose(kept, old.acceptance, old.log_likelihood_variance, [])
-    warnings = dict.fromkeys((said, *found.warnings, *old.warnings))
-    return replace(longer, draws=kept, diagnostics=replace(found, warnings=tuple(warnings)))
+    diagnostics = diagnose(kept, old.acceptance, old.log_likelihood_variance, [])
+    warnings = dict.fromkeys((said, *diagnostics.warnings, *old.warnings))
+    return replace(longer, draws=kept, diagnostics=replace(diagnostics, warnings=tuple(warnings)))
 
 
 def _fewest(diagnostics: Diagnostics) -> float:
