@@ -8,7 +8,7 @@ from numpyro.distributions import constraints
 from scipy import special, stats
 
 import confide as cf
-from confide.likelihood import fine, inversion
+from confide.likelihood import inversion
 from confide.likelihood import spectral_information as spectral
 from confide.likelihood.at_once import invert_at_once
 from confide.likelihood.spectral_plan import plan
@@ -86,12 +86,3 @@ def test_no_inversion_is_compiled_for_one_theta(population, theta, text, bounds,
     monkeypatch.setattr(inversion, "invert_with_score", never)
     one = model(cf.Laplace(cf.PureDP(1.0)), 20, text, bounds, population)
     assert cf.information(one, theta).exact
-
-
-def test_samples_that_sit_in_atoms_are_the_same_a_few_values_at_a_time(monkeypatch):
-    one = model(cf.Laplace(cf.PureDP(1.0)), 12, bounds=(0, 0.4))
-    y = np.linspace(-0.1, 0.5, 9)
-    whole = one.log_likelihood(0.5, y)
-    monkeypatch.setattr(fine, "_ROOM", 30)
-    one = model(cf.Laplace(cf.PureDP(1.0)), 12, bounds=(0, 0.4))
-    np.testing.assert_array_equal(one.log_likelihood(0.5, y), whole)

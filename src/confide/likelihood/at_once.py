@@ -50,7 +50,7 @@ def invert_at_once(group: Group, thetas: Floats, y: Floats) -> tuple[Floats, Flo
     turns = _turns(group, s) if s.ndim == 1 else ()
     for row in range(many):
         values = s if s.ndim == 1 else s[row]
-        record = Record(values, weights[row], 0, atoms, changes[row])
+        record = Record(values, weights[row : row + 1], 0, atoms, changes[row : row + 1])
         found = _Mean(group, record, turns or _turns(group, values))(y[row] - reference)
         log_prob[row], error[row], score[row] = found.log_prob, found.error, found.score
     return log_prob, error, score
@@ -108,7 +108,7 @@ class _Mean:
     @property
     def _slopes(self) -> Floats:
         assert self.record.weight_slopes is not None
-        return self.record.weight_slopes
+        return np.asarray(self.record.weight_slopes[0])
 
     def _along(self, contour: Contour, y: Floats, turns: _Turns) -> _Found:
         """One sum over the frequencies; beyond a pole the residue is added, and mostly is all."""
@@ -158,14 +158,14 @@ class _Mean:
 
 def _tilted(record: Record, kappa: float) -> tuple[Floats, Floats, float]:
     """The weights tilted by e^{κs}, what each of them is multiplied by for that, and log M(κ)."""
-    exponent = kappa * record.s
+    exponent, weights = kappa * record.s, record.weights[0]
     # 1 + Σ w (e^{κs} − 1): n times its logarithm keeps its digits where n is large and κ is small
     gentle = np.max(np.abs(exponent)) < 1.0
     top = 0.0 if gentle else float(np.max(exponent))
     lift = np.exp(exponent - top)
-    total = math.log1p(record.weights @ np.expm1(exponent)) if gentle else top + math.log(record.weights @ lift)
+    total = math.log1p(weights @ np.expm1(exponent)) if gentle else top + math.log(weights @ lift)
     lift = lift * math.exp(top - total)
-    return record.weights * lift, lift, total
+    return weights * lift, lift, total
 
 
 def _log_noise(transform: Any, tau: float, t: Floats) -> Complexes:
