@@ -23,7 +23,7 @@ import numpyro.distributions as dist
 from section_5_1 import full
 
 import confide as cf
-from confide.inference.many import many_posteriors
+from confide.inference.batch import many_posteriors
 
 VARIANCE = cf.populations.normal_variance()
 PRIOR = {"variance": dist.Uniform(0.01, 60.0)}

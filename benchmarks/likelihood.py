@@ -13,8 +13,9 @@ import numpy as np
 
 import confide as cf
 from confide.information.windows import window_scores
-from confide.likelihood import inversion, spectral
-from confide.likelihood.law import nodes_at, slopes_at
+from confide.likelihood.inversion import integral
+from confide.likelihood.mean import spectral
+from confide.likelihood.record_law.moments import nodes_at, slopes_at
 
 NORMAL = cf.populations.normal_variance()
 
@@ -51,7 +52,7 @@ def likelihood_and_gradient():
     """log p and ∂ log p at 200 θ, for one published value."""
 
     def found(law, inverse, t, v):
-        return inversion.invert_with_score(inverse, nodes_at(law, t), slopes_at(law, t), v)
+        return integral.invert_with_score(inverse, nodes_at(law, t), slopes_at(law, t), v)
 
     for n in (20, 100, 10**4, 10**9):
         grid = np.linspace(1.0, 4.0, 200) if n <= 100 else 2.0 + 8.0 / np.sqrt(n) * np.linspace(-1, 1, 200)

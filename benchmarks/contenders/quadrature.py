@@ -51,7 +51,7 @@ def algorithm_1(problem: Problem, truth: Truth | None) -> Run:
 def study(problem: Problem, truth: Truth | None) -> Run:
     """10,000 posteriors of simulated releases."""
     del truth
-    from confide.inference.many import many_posteriors
+    from confide.inference.batch import many_posteriors
 
     values = problem.model.simulate(0, problem.theta, (STUDY,))
     return lambda _: many_posteriors([problem.model], [values], problem.prior)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from confide._call import Call
 from confide._precision import float64
 from confide.errors import ConfideError
-from confide.likelihood.law import law_for, moments_at
+from confide.likelihood.record_law.moments import law_for, moments_at
 from confide.model import Model
 from confide.population import Population
 from confide.statistic import Mean, Statistic

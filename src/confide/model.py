@@ -92,7 +92,7 @@ class Model:
         -1.875881 -1.736641
         """
         from confide.likelihood import choose_route
-        from confide.likelihood.two_sided import watched
+        from confide.likelihood.local.two_sided import watched
 
         if is_single(theta) or is_single(value):
             return through_double(partial(self.log_likelihood, route=route), theta, value)

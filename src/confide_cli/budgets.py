@@ -8,7 +8,7 @@ from typing import Any
 
 from confide.errors import InvalidArgument
 from confide.published.terms import encode_privacy
-from confide.releasing.ledger import Ledger
+from confide.releasing.ledger.ledger import Ledger
 from confide_cli import words
 from confide_cli.page import Page
 from confide_cli.show import emit, say, table

@@ -7,7 +7,7 @@ import numpyro.distributions as dist
 import pytest
 
 import confide as cf
-from confide.design import studying
+from confide.design.studies import studying
 from confide_cli.speech import spoken
 
 RELEASE = ("--statistic", "mean x", "--bounds", -2, 2, "--privacy", "pure:1")

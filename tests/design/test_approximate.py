@@ -6,12 +6,12 @@ import pytest
 from scipy import integrate, stats
 
 import confide as cf
-from confide.design.approximate import laplace_weights
 from confide.design.evaluate import by_moments
-from confide.design.family import from_statistics
 from confide.design.points import points
-from confide.design.problem import scalar_means
-from confide.design.tabulated import tabulate
+from confide.design.search.approximate import laplace_weights
+from confide.design.search.family import from_statistics
+from confide.design.search.problem import scalar_means
+from confide.design.search.tabulated import tabulate
 
 CASES = [
     (cf.populations.normal_variance(), cf.Mean("abs(x)**1.5", (-4, 4)), [0.5, 2.0, 5.0]),

@@ -11,7 +11,7 @@ from scipy import integrate, optimize, stats
 
 import confide as cf
 from confide.design import compare
-from confide.design.comparison import Comparison
+from confide.design.comparing.comparison import Comparison
 from confide.errors import InvalidArgument, ParameterError, PrivacyError
 
 matplotlib.use("Agg")

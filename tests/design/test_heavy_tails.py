@@ -11,7 +11,7 @@ import confide as cf
 from confide.design import optimize
 from confide.design.families.score import scores
 from confide.design.points import points
-from confide.design.tabulated import tabulate
+from confide.design.search.tabulated import tabulate
 from tests.audit import choices
 
 EVERYTHING = choices.light() | choices.heavy()

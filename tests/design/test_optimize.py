@@ -12,9 +12,9 @@ import confide as cf
 from confide.design import MeanFamily, families, optimize
 from confide.design.criteria import find_criterion
 from confide.design.points import points
-from confide.design.problem import Problem
-from confide.design.search import minimise
-from confide.design.tabulated import tabulate
+from confide.design.search.problem import Problem
+from confide.design.search.simplex import minimise
+from confide.design.search.tabulated import tabulate
 from confide.errors import IncompatibleError, InvalidArgument, ParameterError
 
 VARIANCE = cf.populations.normal_variance()
@@ -141,7 +141,7 @@ def test_no_bounded_statistic_beats_the_clipped_score(name):
         size = (high - low) * 10.0 ** random.uniform(-3, 0)
         other = np.clip(s + size * (waves if random.random() < 0.5 else jumps), low, high)
         assert leading_term(law, other, high - low, sigma, n) <= top * (1 + 1e-6)
-        from confide.design.family import Candidates
+        from confide.design.search.family import Candidates
 
         changed = Candidates(other[None, None], np.asarray([[low]]), np.asarray([[high]]))
         assert stated.mean_information(changed, cf.Gaussian)[0, 0, 0, 0] <= full * 1.001

@@ -7,9 +7,9 @@ import pytest
 
 import confide as cf
 from confide.design import compare, pilot, study
-from confide.design.choose import posterior_points
+from confide.design.studies.choose import posterior_points
 from confide.errors import InvalidArgument
-from confide.inference.many import many_posteriors
+from confide.inference.batch import many_posteriors
 from confide.prior import Prior
 from confide.published import Release, Rows
 

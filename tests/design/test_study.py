@@ -12,9 +12,10 @@ import pytest
 from scipy import stats
 
 import confide as cf
-from confide.design import compare, pilot, study, studying
-from confide.design import simulate as cell
-from confide.design.cells import Cells
+from confide.design import compare, pilot, study
+from confide.design.studies import simulate as cell
+from confide.design.studies import studying
+from confide.design.studies.study_cache import Cells
 from confide.errors import InvalidArgument
 
 VARIANCE = cf.populations.normal_variance()
@@ -213,7 +214,7 @@ def test_a_cell_has_the_same_name_in_every_process():
     """Else a study that was killed would begin again, with other draws."""
     program = (
         "import confide as cf, numpyro.distributions as dist\n"
-        "from confide.design.cells import describe\n"
+        "from confide.design.studies.study_cache import describe\n"
         "from confide.prior import Prior\n"
         "population = cf.populations.normal_variance()\n"
         "channel = cf.Channel(cf.Mean('abs(x)', bounds=(-10, 10)), cf.Gaussian(cf.GDP(1.0)), n=100)\n"

@@ -7,10 +7,10 @@ import pytest
 from scipy import integrate, stats
 
 import confide as cf
-from confide.inference import nuts, start
-from confide.inference import run as runner
+from confide.inference.batch import many_posteriors
 from confide.inference.kernel import Averaged
-from confide.inference.many import many_posteriors
+from confide.inference.sampling import nuts, start
+from confide.inference.sampling import run as runner
 
 VARIANCE = cf.populations.normal_variance()
 PRIOR = {"variance": dist.InverseGamma(2.0, 2.0)}

@@ -6,7 +6,7 @@ import pytest
 
 import confide as cf
 from confide.inference.diagnostics import diagnose
-from confide.inference.longer import long_enough
+from confide.inference.sampling.longer import long_enough
 from confide.posterior import Posterior
 
 

@@ -9,9 +9,9 @@ import pytest
 import confide as cf
 from confide.design import study
 from confide.errors import AccuracyError, ApproximationWarning
-from confide.inference.across import within_range
-from confide.inference.many import many_posteriors
-from confide.likelihood.spectral import SpectralRoute
+from confide.inference.batch import many_posteriors
+from confide.inference.quadrature.interpolate_in_y import within_range
+from confide.likelihood.mean.spectral import SpectralRoute
 
 MEAN = cf.populations.normal_mean()
 PRIOR = {"mean": dist.Normal(0.0, 1.0)}

@@ -14,7 +14,7 @@ import numpyro.distributions as dist
 import pytest
 
 import confide as cf
-from confide.likelihood.order import OrderRoute
+from confide.likelihood.rank.order import OrderRoute
 from tests.inference.ordinary_oracle import Asked, posterior
 
 SIZES = (50, 1000, 100_000)

@@ -8,8 +8,8 @@ from numpyro.distributions import constraints
 from scipy import special, stats
 
 import confide as cf
-from confide.likelihood.law import moments
-from confide.likelihood.moving import moving_law
+from confide.likelihood.record_law.moments import moments
+from confide.likelihood.record_law.traced import moving_law
 from confide.population import tails
 
 POSITIVE = constraints.positive

@@ -6,8 +6,8 @@ import pytest
 from scipy import integrate
 
 import confide as cf
-from confide.inference import line
-from confide.inference.panels import in_panels
+from confide.inference.quadrature import line
+from confide.inference.quadrature.panels import in_panels
 
 
 def kinked(x):

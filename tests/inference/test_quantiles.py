@@ -8,7 +8,7 @@ from scipy import stats
 
 import confide as cf
 from confide.inference.target import quantiles
-from confide.likelihood.pool import window_model
+from confide.likelihood.rank.pool import window_model
 
 level_of = jax.jit(quantiles.level_of, static_argnums=0)
 window_at = jax.jit(quantiles.window_at, static_argnums=0)

@@ -5,7 +5,7 @@ import numpyro.distributions as dist
 import pytest
 
 import confide as cf
-from confide.inference.simulated import errors, left_out, notes
+from confide.inference.quadrature.simulated import errors, left_out, notes
 
 MEDIAN = cf.Channel(cf.Median("abs(x)", bounds=(-10, 10)), cf.SmoothLaplace(cf.ApproxDP(5.0, 1e-4)), n=100)
 

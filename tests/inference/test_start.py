@@ -10,10 +10,11 @@ from scipy import stats
 
 import confide as cf
 from confide._random import unrolled
-from confide.inference import line, start
 from confide.inference.kernel import Averaged, Kernel, Marginal
+from confide.inference.quadrature import line
+from confide.inference.quadrature.table import through
+from confide.inference.sampling import start
 from confide.inference.target import EachTarget
-from confide.inference.target.table import through
 from confide.inference.target.tabulated import TabulatedTarget
 from confide.inference.target.window import WindowTarget
 from confide.prior import Prior

@@ -7,9 +7,9 @@ import numpyro.distributions as dist
 import pytest
 
 import confide as cf
+from confide.inference.quadrature.table import tabulated
 from confide.inference.target import ConditionalTarget, StatisticTarget
 from confide.inference.target.normal_table import normal_table
-from confide.inference.target.table import tabulated
 from confide.prior import Prior
 
 VARIANCE = cf.populations.normal_variance()

@@ -8,9 +8,9 @@ from scipy import integrate, optimize, stats
 from scipy.special import log_ndtr, logsumexp, ndtr
 
 import confide as cf
-from confide.inference import careful, plane
-from confide.inference.plane_levels import Levels
-from confide.likelihood import spectral
+from confide.inference.quadrature import fallback, plane
+from confide.inference.quadrature.levels import Levels
+from confide.likelihood.mean import spectral
 
 
 def moments(theta, log_density):
@@ -40,7 +40,7 @@ def test_two_disjoint_means_take_little_memory_and_agree_with_quadrature(monkeyp
     two = cf.Release(cf.Channel(cf.Mean("abs(x)", bounds=(-5, 5)), noise, n=25), 1.1)
     prior = {"mean": dist.Normal(0.0, 2.0), "variance": dist.InverseGamma(2.0, 2.0)}
     found = cf.infer(cf.populations.normal(), [one, two], prior, same_records=False)
-    assert max(asked) <= careful._TOGETHER
+    assert max(asked) <= fallback._TOGETHER
     assert sum(asked) < 5000
     mean, log_variance = np.meshgrid(np.linspace(-4, 4, 61), np.linspace(-3, 4.5, 61), indexing="ij")
     theta = np.stack([mean.ravel(), np.exp(log_variance.ravel())], axis=1)
@@ -120,7 +120,7 @@ def test_a_mean_without_spread_has_the_law_of_its_noise():
     """Where every record is clipped, the normal approximation was not a number."""
     channel = cf.Channel(cf.Mean("x", bounds=(0, 10)), cf.Laplace(scale=0.5), n=100)
     model = cf.Model(cf.populations.lognormal(), channel)
-    found = careful.by_normal
+    found = fallback.by_normal
     with jax.enable_x64(True):
         log_p = found(model, np.asarray([[9.0, 0.01]]), np.asarray([9.7]))
     np.testing.assert_allclose(log_p, stats.laplace(10.0, 0.5).logpdf(9.7), rtol=1e-12)

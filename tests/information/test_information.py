@@ -97,7 +97,7 @@ def test_the_normal_method_agrees_with_its_own_integral():
     """Under the normal–Laplace density: ∫ (∂ log p)² p dy by scipy, differences for the derivative."""
     import jax
 
-    from confide.likelihood.normal import normal_laplace
+    from confide.likelihood.mean.normal import normal_laplace
 
     def log_p(y, theta):
         mean, variance = np.sqrt(2 * theta / np.pi), theta * (1 - 2 / np.pi)

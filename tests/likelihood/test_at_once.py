@@ -8,10 +8,10 @@ from numpyro.distributions import constraints
 from scipy import special, stats
 
 import confide as cf
-from confide.likelihood import inversion
-from confide.likelihood import spectral_information as spectral
-from confide.likelihood.at_once import invert_at_once
-from confide.likelihood.spectral_plan import plan
+from confide.likelihood.inversion import integral
+from confide.likelihood.inversion.frequencies import plan
+from confide.likelihood.mean import spectral_information as spectral
+from confide.likelihood.mean.at_once import invert_at_once
 
 
 def found(model, theta, y):
@@ -82,7 +82,7 @@ def test_no_inversion_is_compiled_for_one_theta(population, theta, text, bounds,
     def never(*_):
         raise AssertionError("an inversion is compiled")
 
-    monkeypatch.setattr(inversion, "invert", never)
-    monkeypatch.setattr(inversion, "invert_with_score", never)
+    monkeypatch.setattr(integral, "invert", never)
+    monkeypatch.setattr(integral, "invert_with_score", never)
     one = model(cf.Laplace(cf.PureDP(1.0)), 20, text, bounds, population)
     assert cf.information(one, theta).exact

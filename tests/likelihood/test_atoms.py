@@ -223,7 +223,7 @@ def test_not_a_number_is_not_an_underflow():
 
 def test_the_atom_of_clipping_is_s_at_the_bound_itself():
     """x*(x > 1) jumps at the bound 1: clipped records are 0 there, also where the support ends below it."""
-    from confide.likelihood.record_panels import record_law
+    from confide.likelihood.record_law.fixed import record_law
 
     statistic = cf.Mean("x*(x > 1)", (1.0, 2.0))
     with jax.enable_x64(True):

@@ -11,9 +11,9 @@ from scipy import stats
 from confide import populations
 from confide.channel import Channel
 from confide.errors import IncompatibleError
-from confide.likelihood.binned import Binned
-from confide.likelihood.one_record import local
-from confide.likelihood.records import BINNED_FROM, RecordsRoute
+from confide.likelihood.local.binned import Binned
+from confide.likelihood.local.noisy_record import local
+from confide.likelihood.local.records import BINNED_FROM, RecordsRoute
 from confide.mechanism import Gaussian, Laplace
 from confide.model import Model
 from confide.statistic import Each

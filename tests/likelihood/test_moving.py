@@ -21,8 +21,8 @@ from scipy import integrate, special, stats
 
 from confide import populations
 from confide.errors import AccuracyError
-from confide.likelihood.moving import moving_law
-from confide.likelihood.pieces import pieces_of
+from confide.likelihood.record_law.pieces import pieces_of
+from confide.likelihood.record_law.traced import moving_law
 from confide.population import Population
 from confide.statistic import Each, Mean
 

@@ -11,9 +11,9 @@ from scipy import special, stats
 
 import confide as cf
 from confide.errors import IncompatibleError
-from confide.likelihood.order import OrderRoute, noisy_order
-from confide.likelihood.order_density import _each
-from confide.likelihood.order_rank import rank_law
+from confide.likelihood.rank.density import _each
+from confide.likelihood.rank.order import OrderRoute, noisy_order
+from confide.likelihood.rank.rank_law import rank_law
 from tests.likelihood.order_oracles import CASES, log_density, noise_density, x64
 
 ROUTE = OrderRoute()

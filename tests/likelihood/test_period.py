@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 import confide as cf
-from confide.likelihood.contour import Grid, _log_beyond, centre
+from confide.likelihood.inversion.contour import Grid, _log_beyond, centre
 
 LAWS = {
     "counts": stats.nbinom(0.7, 0.7 / 1.59).pmf(np.arange(13)),

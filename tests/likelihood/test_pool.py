@@ -10,12 +10,12 @@ import pytest
 from scipy import stats
 
 import confide as cf
-from confide.likelihood.order import OrderRoute
-from confide.likelihood.pool import PoolRoute, window_model
-from confide.likelihood.pool_information import pool_information
-from confide.likelihood.pool_ranks import serves
-from confide.likelihood.transformed import Tails
-from confide.likelihood.window import Ranks, outward, outward_tails, simulate_pool
+from confide.likelihood.rank.order import OrderRoute
+from confide.likelihood.rank.pool import PoolRoute, window_model
+from confide.likelihood.rank.pool_information import pool_information
+from confide.likelihood.rank.running_sums import serves
+from confide.likelihood.rank.window import Ranks, outward, outward_tails, simulate_pool
+from confide.likelihood.value_law.value import Tails
 from tests.likelihood.order_oracles import LEVEL, x64
 
 Z = stats.norm.isf(LEVEL / 2)
@@ -65,7 +65,7 @@ def test_a_window_is_what_sorting_all_records_gives():
     key, theta = jax.random.key(5), jnp.asarray([2.0])
     records = NORMAL.sample(key, theta, (8000, 31))
     sorted_ = smooth.channel.statistic.summary(records, smooth.channel.law.window)
-    from confide.likelihood.pool import window_model
+    from confide.likelihood.rank.pool import window_model
 
     prepared, pool = window_model(smooth), PoolRoute(size=8000).pool(smooth)
     windows = jax.jit(lambda t: prepared.windows(prepared.table(t, pool), pool.zeta))(theta)

@@ -9,7 +9,7 @@ from numpyro.distributions import constraints
 from scipy import integrate, special, stats
 
 import confide as cf
-from confide.likelihood.record_panels import record_law
+from confide.likelihood.record_law.fixed import record_law
 from tests.likelihood.oracles import CASES
 
 FIXED = [case for case in CASES if not case.population.moving and case.population.closed.breaks is None]

@@ -16,12 +16,12 @@ from scipy import stats
 from confide import populations
 from confide.channel import Channel
 from confide.errors import AccuracyError, IncompatibleError, InvalidArgument
-from confide.likelihood import still_panels
-from confide.likelihood.frames import frame as frame_of
-from confide.likelihood.moving import moving_law
-from confide.likelihood.one_record import local
-from confide.likelihood.records import RecordsRoute
-from confide.likelihood.records_density import log_density
+from confide.likelihood.local import shared_panels
+from confide.likelihood.local.density import log_density
+from confide.likelihood.local.noisy_record import local
+from confide.likelihood.local.records import RecordsRoute
+from confide.likelihood.record_law.skeleton import frame as frame_of
+from confide.likelihood.record_law.traced import moving_law
 from confide.mechanism import (
     AdditiveLaw,
     Gaussian,
@@ -478,22 +478,22 @@ def test_panels_of_a_round_range_serve_as_well_as_their_own(monkeypatch):
     model = Model(population, channel)
     values = np.asarray(model.simulate(0, 2.0, (3,)))
     ranges = [np.linspace(0.3, 5.0, 60), np.linspace(0.31, 4.7, 50), np.geomspace(0.02, 50.0, 40)]
-    still_panels._round_panels.cache_clear()
+    shared_panels._round_panels.cache_clear()
     shared = [ROUTE.log_likelihood(model, thetas[:, None], values) for thetas in ranges]
-    built = still_panels._round_panels.cache_info()
+    built = shared_panels._round_panels.cache_info()
     assert (built.misses, built.hits) == (2, 1)
-    still_panels._panels.cache_clear()
-    monkeypatch.setattr(still_panels, "_round_range", lambda population, thetas: None)
+    shared_panels._panels.cache_clear()
+    monkeypatch.setattr(shared_panels, "_round_range", lambda population, thetas: None)
     for thetas, found in zip(ranges, shared, strict=True):
         np.testing.assert_allclose(found, ROUTE.log_likelihood(model, thetas[:, None], values), rtol=1e-10)
-    still_panels._panels.cache_clear()
+    shared_panels._panels.cache_clear()
 
 
 @pytest.mark.parametrize(
     "thetas", [np.linspace(1.0, 2.0, 5), np.geomspace(1e-20, 1e20, 64), np.full(64, np.inf), np.linspace(0.0, 1.0, 64)]
 )
 def test_no_round_range_for_few_or_far(thetas):
-    assert still_panels._round_range(populations.normal_variance(), thetas[:, None]) is None
+    assert shared_panels._round_range(populations.normal_variance(), thetas[:, None]) is None
 
 
 @pytest.mark.parametrize("width", [0.05, 0.3, 1.0])
@@ -503,13 +503,13 @@ def test_a_look_at_a_few_points_finds_the_panels_that_are_too_wide(width):
     frame = frame_of(population, Each("x", bounds=(0, 70)), 7)
     made, asked = np.geomspace(32.0, 64.0, 9)[:, None], np.random.default_rng(0).uniform(32.0, 64.0, (64, 1))
     with jax.enable_x64(True):
-        panels, _ = still_panels._refined(population, frame, made, 50.0)
-        few, _, missing = still_panels._looked_at(panels, asked, 50.0, still_panels._FEW)
-        full, *_ = still_panels._looked_at(panels, asked, 50.0)
+        panels, _ = shared_panels._refined(population, frame, made, 50.0)
+        few, _, missing = shared_panels._looked_at(panels, asked, 50.0, shared_panels._FEW)
+        full, *_ = shared_panels._looked_at(panels, asked, 50.0)
     assert np.any(full) or width == 1.0
     np.testing.assert_array_equal(few.any(axis=1), full.any(axis=1))
     # the total mass alone would not tell
-    assert np.any(full[missing <= still_panels._LARGEST_DEFECT]) or width == 1.0
+    assert np.any(full[missing <= shared_panels._LARGEST_DEFECT]) or width == 1.0
 
 
 def test_a_scale_that_is_a_number_of_jax():

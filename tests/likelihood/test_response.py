@@ -11,7 +11,7 @@ from scipy import stats
 from confide import populations
 from confide.channel import Channel
 from confide.errors import IncompatibleError, InvalidArgument
-from confide.likelihood.response import ResponseRoute
+from confide.likelihood.local.response import ResponseRoute
 from confide.mechanism import Laplace, RandomizedResponse
 from confide.model import Model
 from confide.privacy import PureDP

@@ -19,8 +19,8 @@ from scipy import integrate, stats
 
 import confide as cf
 from confide import populations
-from confide.likelihood.law import law_for
-from confide.likelihood.moving import moving_law
+from confide.likelihood.record_law.moments import law_for
+from confide.likelihood.record_law.traced import moving_law
 from tests.likelihood.oracles import Case, inverted
 
 UNIFORM = populations.uniform_width()

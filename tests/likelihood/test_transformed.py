@@ -11,11 +11,11 @@ from scipy import stats
 from confide import populations
 from confide.errors import IncompatibleError
 from confide.expression import Expression
-from confide.likelihood.transformed import transformed_law
-from confide.likelihood.transformed_inverse import inverse
-from confide.likelihood.transformed_quantile import quantile, survey
-from confide.likelihood.transformed_steps import cells, discrete_law
-from confide.likelihood.transformed_table import quantile_table
+from confide.likelihood.value_law.inverse import inverse
+from confide.likelihood.value_law.quantile import quantile, survey
+from confide.likelihood.value_law.steps import cells, discrete_law
+from confide.likelihood.value_law.table import quantile_table
+from confide.likelihood.value_law.value import transformed_law
 from confide.statistic import Median
 from tests.likelihood.order_oracles import CASES, x64
 

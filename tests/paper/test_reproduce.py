@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import confide as cf
-from confide.design.cells import Cells
+from confide.design.studies.study_cache import Cells
 from confide.paper import running
 from confide.paper.figures import label, panels, style
 from confide.paper.page import page

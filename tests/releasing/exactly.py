@@ -63,7 +63,7 @@ def whole_numbers(channel, grid, x):
 def numbers(plan, data, column=None, table=None, part=None, missing=None):
     """The exact whole numbers that a plan gets from a source."""
     from confide.releasing.aggregate import exact_numbers, records_needed
-    from confide.releasing.source import open_source
+    from confide.releasing.readers.source import open_source
 
     stop = records_needed(plan.channel, part, missing)
     with open_source(data, column, table, getattr(part, "column", None), stop) as source:
@@ -73,8 +73,8 @@ def numbers(plan, data, column=None, table=None, part=None, missing=None):
 def engine_numbers(plan, values):
     """The whole numbers of each value, as DuckDB computes them: one row per value, one column per coordinate."""
     from confide.releasing.aggregate import _records
-    from confide.releasing.engine import rows_of
-    from confide.releasing.source import open_source
+    from confide.releasing.readers.engine import rows_of
+    from confide.releasing.readers.source import open_source
 
     with open_source([float(value) for value in values], None, None) as source:
         table = _records(plan, source, None, None)

@@ -5,9 +5,9 @@ import math
 import numpy as np
 
 import confide as cf
-from confide.releasing.engine import rows_of
 from confide.releasing.plan import plan_of
-from confide.releasing.source import open_source
+from confide.releasing.readers.engine import rows_of
+from confide.releasing.readers.source import open_source
 from tests.releasing.exactly import numbers
 
 STATISTIC = cf.Mean(["x", "x >= 0.1", "x > 3.25"], (-10, 10))

@@ -9,7 +9,7 @@ import pytest
 
 import confide as cf
 from confide.published import BudgetError, DataError, LedgerError, Rows
-from confide.releasing.budget import NOTHING, amount_of, plus, refusal
+from confide.releasing.ledger.budget import NOTHING, amount_of, plus, refusal
 from confide.releasing.plan import plan_of
 from tests.releasing.exactly import numbers
 
@@ -117,7 +117,7 @@ def test_a_ledger_with_two_names_is_refused(tmp_path):
 
 
 def test_a_ledger_that_exists_is_opened_for_reading_alone(tmp_path, monkeypatch):
-    from confide.releasing.store import Store
+    from confide.releasing.ledger.store import Store
 
     cf.Ledger(tmp_path / "budget.db").open("people", budget=cf.PureDP(1.0))
     asked = []

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 import confide as cf
-from confide.releasing.ledger import Ledger
+from confide.releasing.ledger.ledger import Ledger
 
 EPSILON = 0.125
 PRELOAD = [
-    "confide.releasing.ledger",
-    "confide.releasing.store",
+    "confide.releasing.ledger.ledger",
+    "confide.releasing.ledger.store",
     "confide.releasing.plan",
     "confide.releasing.aggregate",
     "confide.published.schema",

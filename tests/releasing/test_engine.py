@@ -8,7 +8,8 @@ import pytest
 
 import confide as cf
 from confide.expression.database import compiling
-from confide.releasing import engine, release
+from confide.releasing import release
+from confide.releasing.readers import engine
 
 X = [0.1, 0.4, 0.35, 0.8]
 MEAN = cf.Channel(cf.Mean("x", (0, 1)), cf.Laplace(cf.PureDP(100.0), step=0.25), n=4)

@@ -8,8 +8,9 @@ import pytest
 
 import confide as cf
 from confide.published import DataError, Rows
-from confide.releasing import aggregate, held, release, source
-from confide.releasing.ledger import Ledger
+from confide.releasing import aggregate, release
+from confide.releasing.ledger.ledger import Ledger
+from confide.releasing.readers import held, source
 
 #: so little noise that a release tells zeros and ones apart
 SHARP = cf.Channel(cf.Mean("x", (0, 1)), cf.Laplace(cf.PureDP(1e3)), n=4)

@@ -16,8 +16,8 @@ import pytest
 import confide as cf
 from confide.published import BudgetError, Hashed, LedgerError, Rows
 from confide.releasing import release
-from confide.releasing.budget import NOTHING, amount_of, left, plus, refusal
-from confide.releasing.ledger import Ledger
+from confide.releasing.ledger.budget import NOTHING, amount_of, left, plus, refusal
+from confide.releasing.ledger.ledger import Ledger
 
 X = [0.1, 0.4, 0.35, 0.8]
 
@@ -147,7 +147,7 @@ def test_exactly_as_many_releases_as_the_budget_pays_for(budget, each, times):
 
 def charged(book, *spendings, budget=cf.PureDP(10.0)):  # noqa: B008
     """What a ledger says was spent after releases with certain guarantees from certain parts."""
-    from confide.releasing import account as accounts
+    from confide.releasing.ledger import account as accounts
 
     name = f"people{len(book.datasets())}"
     book.open(name, budget=budget)
@@ -271,7 +271,7 @@ def test_damaged_foreign_and_unwritable_ledgers(tmp_path):
 
 
 def test_a_locked_ledger_is_waited_for_and_then_refused(tmp_path, monkeypatch):
-    from confide.releasing import store
+    from confide.releasing.ledger import store
 
     monkeypatch.setattr(store, "PATIENCE", 0.2)
     book = Ledger(tmp_path / "budget.db")

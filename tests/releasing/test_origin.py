@@ -10,10 +10,10 @@ import pytest
 import confide as cf
 from confide.published import LedgerError, Rows
 from confide.releasing import release
-from confide.releasing.content import content_of
-from confide.releasing.held import holding
-from confide.releasing.ledger import Ledger
+from confide.releasing.ledger.ledger import Ledger
 from confide.releasing.plan import plan_of
+from confide.releasing.readers.content import content_of
+from confide.releasing.readers.held import holding
 
 HALF = cf.Channel(cf.Mean("x", (0, 1)), cf.Laplace(cf.PureDP(0.5)), n=2)
 ALL = cf.Channel(cf.Mean("x", (0, 1)), cf.Laplace(cf.PureDP(0.5)), n=4)
@@ -220,7 +220,7 @@ def test_an_unpaid_number_is_nowhere_in_the_error(tmp_path, book, monkeypatch):
     assert caught.value.__cause__ is None
     assert str(drawn[0][0]) not in told(caught.value)
     monkeypatch.setattr(
-        "confide.releasing.book.Book.change_dataset", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt)
+        "confide.releasing.ledger.book.Book.change_dataset", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt)
     )
     with sqlite3.connect(tmp_path / "budget.db") as connection:
         connection.execute("DROP TRIGGER stop")

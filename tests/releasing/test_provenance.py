@@ -11,7 +11,7 @@ from confide.published.codec import encode_sealed
 from confide.published.file import parse
 from confide.published.provenance import provenance_of
 from confide.published.release import Entry
-from confide.releasing.ledger import Ledger
+from confide.releasing.ledger.ledger import Ledger
 from tests.releasing.test_file import CHANNELS, DATA
 
 OLD = Path(__file__).parent / "data" / "release-version-1.json"

@@ -19,10 +19,10 @@ import pytest
 
 import confide as cf
 from confide.published import DataError
-from confide.releasing import engine as engines
-from confide.releasing.engine import rows_of
 from confide.releasing.plan import plan_of
-from confide.releasing.source import open_source
+from confide.releasing.readers import engine as engines
+from confide.releasing.readers.engine import rows_of
+from confide.releasing.readers.source import open_source
 from tests.releasing.exactly import numbers
 
 LAPLACE = cf.Laplace(cf.PureDP(1.0))
@@ -176,7 +176,7 @@ def test_what_does_not_fit_in_memory_is_written_to_the_private_folder(monkeypatc
     connection = engines.duckdb()
     connection.con.execute("SET memory_limit = '40MB'; SET threads = 1")
     folder = connection.con.sql("SELECT current_setting('temp_directory')").fetchall()[0][0]
-    from confide.releasing.workspace import workspace
+    from confide.releasing.readers.workspace import workspace
 
     assert folder.startswith(str(workspace()))
     seen = []
@@ -283,7 +283,7 @@ def test_a_value_that_spoils_its_line_does_not_move_its_record_to_another_part(t
 @pytest.mark.parametrize("names", ["id,x", "x,id", "x,note,id"])
 def test_a_long_value_does_not_move_its_record_to_another_part(tmp_path, monkeypatch, names):
     """Of a line that is too long both ends are kept, wherever it was cut into blocks: an identifier is at one of them."""
-    from confide.releasing import delimited
+    from confide.releasing.readers import delimited
 
     monkeypatch.setattr(delimited, "LONGEST_LINE", 40)
     layout = delimited.layout_of(f"{names}\n".encode(), "people.csv", "x", "id")

@@ -14,7 +14,7 @@ import pytest
 import confide as cf
 from confide.published import BudgetError, Hashed, LedgerError, Rows
 from confide.releasing import release
-from confide.releasing.ledger import Ledger
+from confide.releasing.ledger.ledger import Ledger
 
 X = [0.1, 0.4, 0.35, 0.8]
 LINE = np.linspace(0, 1, 8)
@@ -234,7 +234,7 @@ def test_a_ledger_of_version_1_is_brought_to_version_2(old):
 
 
 def test_an_upgrade_that_fails_changes_nothing(old, monkeypatch):
-    from confide.releasing import upgrade
+    from confide.releasing.ledger import upgrade
 
     content = old.read_bytes()
     monkeypatch.setattr(upgrade, "_charge", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
@@ -251,8 +251,8 @@ def test_a_ledger_of_version_1_on_postgres(old, postgres):
     """The tables of version 1 are those of version 2 without what was added; their rows are those of the file."""
     import sqlalchemy as sa
 
-    from confide.releasing.tables import metadata
-    from confide.releasing.upgrade import _ADDED
+    from confide.releasing.ledger.tables import metadata
+    from confide.releasing.ledger.upgrade import _ADDED
 
     engine = sa.create_engine(postgres.replace("postgresql", "postgresql+psycopg", 1), poolclass=sa.NullPool)
     with engine.begin() as connection, sqlite3.connect(old) as source:
@@ -332,9 +332,9 @@ def fill(book, count, request="0" * 64):
     """Many entries, without their releases, of one request; some are from a part of their own price."""
     from dataclasses import replace
 
-    from confide.releasing import account as accounts
-    from confide.releasing import budget as budgets
-    from confide.releasing.tables import releases
+    from confide.releasing.ledger import account as accounts
+    from confide.releasing.ledger import budget as budgets
+    from confide.releasing.ledger.tables import releases
 
     def work(inside):
         account, rows = accounts.load(inside, "people"), []
@@ -375,7 +375,7 @@ def test_the_work_of_a_release_does_not_grow_with_the_ledger(tmp_path):
     """Counted, not timed: the steps of SQLite's machine, also where all entries are of the request that is made."""
     import sqlalchemy as sa
 
-    from confide.releasing.ledger import Request
+    from confide.releasing.ledger.ledger import Request
 
     steps = []
 

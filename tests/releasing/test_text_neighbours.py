@@ -8,10 +8,10 @@ import pytest
 
 import confide as cf
 from confide.published import DataError
-from confide.releasing.cells import number_of
-from confide.releasing.engine import rows_of
 from confide.releasing.plan import plan_of
-from confide.releasing.source import open_source
+from confide.releasing.readers.cells import number_of
+from confide.releasing.readers.engine import rows_of
+from confide.releasing.readers.source import open_source
 from tests.releasing.exactly import numbers
 from tests.releasing.neighbours import HALF, PLAN, RECORDS, TEXTS, check, expected, read, texts, total
 
@@ -87,7 +87,7 @@ def test_quotation_marks(tmp_path):
 
 def test_files_that_go_through_many_blocks(tmp_path, monkeypatch):
     """A block may end anywhere: within a line, a quotation, or a pair of carriage return and line feed."""
-    from confide.releasing import delimited
+    from confide.releasing.readers import delimited
 
     contents = [one_column(b"\r\n")(RECORDS), several_columns(last=b"")(RECORDS), quoted(RECORDS)]
     for block in (1, 2, 3, 5, 7, 16):
@@ -153,7 +153,7 @@ def test_a_file_that_shrinks_while_it_is_read_is_refused(tmp_path):
 
 def test_regular_blocks_are_read_as_all_others(monkeypatch):
     """Lines that are as they should be are read in a faster way, if all lines of their block are."""
-    from confide.releasing import delimited, files
+    from confide.releasing.readers import delimited, files
 
     asked = []
     cells = [text for text in [*texts(RECORDS), *TEXTS, "9" * 401, "3\r", "+-3", "3_0", "\xe9"] if "," not in text]
@@ -199,7 +199,7 @@ PIECES = [
 
 def alone_and_together(separator, fields, generator):
     """Lines of pieces, read in one block and one by one: the number that each cell is."""
-    from confide.releasing import delimited
+    from confide.releasing.readers import delimited
 
     layout = delimited.Layout(0, separator, fields, (fields - 1,))
 

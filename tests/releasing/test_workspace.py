@@ -9,7 +9,7 @@ import textwrap
 CODE = textwrap.dedent(
     """
     import os, sys
-    from confide.releasing.workspace import workspace
+    from confide.releasing.readers.workspace import workspace
     folder = workspace()
     assert workspace() == folder and (folder.stat().st_mode & 0o777) == 0o700
     (folder / "records.parquet").write_text("noisy")

@@ -9,7 +9,7 @@ import confide as cf
 from confide._redaction import redacted
 from confide.errors import ConfideError
 from confide.published.errors import DataError
-from confide.releasing import store
+from confide.releasing.ledger import store
 from confide.reporting.script import from_environment
 from confide_cli import run
 

@@ -19,8 +19,8 @@ from confide.inference.kernel import Averaged, Correlated, Gibbs
 from confide.inference.proposal import Proposal
 from confide.inference.target import EachTarget, RecordsTarget, StatisticTarget, quantiles
 from confide.inference.target.window import Anchor, WindowTarget
-from confide.likelihood.pool import window_model
-from confide.likelihood.window import outward
+from confide.likelihood.rank.pool import window_model
+from confide.likelihood.rank.window import outward
 from confide.prior import Prior
 
 ALPHA = 1e-6

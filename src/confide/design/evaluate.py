@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from confide.clipping import clipped_share
 from confide.design.criteria import CRITERIA, Criterion, directions, inverse
-from confide.design.family import from_statistics
 from confide.design.points import Points
-from confide.design.problem import scalar_means
-from confide.design.tabulated import tabulate
+from confide.design.search.family import from_statistics
+from confide.design.search.problem import scalar_means
+from confide.design.search.tabulated import tabulate
 from confide.errors import AccuracyError, IncompatibleError
 from confide.information import Information, information
 from confide.information.result import efficiency

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.design.family import from_statistics
+from confide.design.search.family import from_statistics
 from confide.mechanism import Noiseless
 from confide.statistic import Mean
 
 if TYPE_CHECKING:
     from confide.design.optimum import Candidate, Optimum
-    from confide.design.problem import Problem
+    from confide.design.search.problem import Problem
 
 Floats = NDArray[np.float64]
 

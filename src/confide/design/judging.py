@@ -15,7 +15,7 @@ from confide._progress import progress
 from confide.design.criteria import Criterion
 from confide.design.evaluate import evaluate
 from confide.design.optimum import Candidate
-from confide.design.problem import Problem
+from confide.design.search.problem import Problem
 from confide.errors import AccuracyError, IncompatibleError
 from confide.mechanism import Laplace
 from confide.model import Model

@@ -12,12 +12,12 @@ from confide._precision import float64
 from confide._progress import progress
 from confide.design.criteria import directions, find_criterion
 from confide.design.families import Clip, ClippedScore, Moments, Power, QuantileLevel, Threshold
-from confide.design.family import Family
 from confide.design.judging import judge, ranked
 from confide.design.optimum import Candidate, Optimum
 from confide.design.points import points
-from confide.design.problem import Found, Problem
-from confide.design.tabulated import tabulate
+from confide.design.search.family import Family
+from confide.design.search.problem import Found, Problem
+from confide.design.search.tabulated import tabulate
 from confide.errors import IncompatibleError, InvalidArgument
 from confide.mechanism import (
     Exponential,

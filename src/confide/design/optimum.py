@@ -14,8 +14,8 @@ from confide.channel import Channel
 from confide.design.criteria import CRITERIA, Criterion
 from confide.design.evaluate import Evaluation
 from confide.design.explain import explain
-from confide.design.family import from_statistics
-from confide.design.problem import Found, Problem
+from confide.design.search.family import from_statistics
+from confide.design.search.problem import Found, Problem
 from confide.information.result import Information, efficiency
 from confide.statistic import Mean
 

@@ -13,9 +13,9 @@ from confide.channel import Channel
 from confide.errors import IncompatibleError
 from confide.inference.problem import Problem
 from confide.likelihood.joint import Disjoint, Joint
-from confide.likelihood.law import moments
-from confide.likelihood.moving import moving_law
-from confide.likelihood.pool import PoolRoute
+from confide.likelihood.rank.pool import PoolRoute
+from confide.likelihood.record_law.moments import moments
+from confide.likelihood.record_law.traced import moving_law
 from confide.mechanism.additive import AdditiveLaw
 from confide.mechanism.noise import LaplaceNoise
 from confide.population import Population

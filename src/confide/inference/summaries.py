@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline
 
-from confide.inference import line
+from confide.inference.quadrature import line
 
 Floats = NDArray[np.float64]
 

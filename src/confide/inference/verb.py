@@ -13,13 +13,14 @@ from confide._call import remembered
 from confide._precision import float64
 from confide._random import as_key, unrolled
 from confide.errors import AccuracyError, IncompatibleError, InvalidArgument
-from confide.inference import grid, latent, nuts
 from confide.inference.choose import quickest
 from confide.inference.kernel import Kernel
-from confide.inference.longer import long_enough
 from confide.inference.problem import Problem, read
+from confide.inference.quadrature import grid
+from confide.inference.sampling import assemble, nuts
+from confide.inference.sampling.longer import long_enough
 from confide.likelihood.joint import Disjoint, Joint, joint_route
-from confide.likelihood.pool import PoolRoute
+from confide.likelihood.rank.pool import PoolRoute
 from confide.population import Population
 from confide.posterior import Posterior
 from confide.published import Release
@@ -30,7 +31,7 @@ _POOL = 2**13
 _MOST_RANKS = 2**13
 #: noise, as a share of the largest value, of which a square is still far from underflow
 _LEAST_NOISE = 1e-30
-METHODS = ("grid", "nuts", "mh", *latent.KERNELS)
+METHODS = ("grid", "nuts", "mh", *assemble.KERNELS)
 
 
 @remembered
@@ -85,7 +86,7 @@ def infer(
         raise InvalidArgument("method", method, "is not a method", f"use 'auto' or one of {', '.join(METHODS)}")
     chains, warmup, draws = _count("chains", chains), _count("warmup", warmup), _count("draws", draws)
     random = unrolled(as_key(key))
-    run = partial(latent.posterior, problem, key=random, chains=chains, warmup=warmup, draws=draws, **options)
+    run = partial(assemble.posterior, problem, key=random, chains=chains, warmup=warmup, draws=draws, **options)
     if isinstance(method, Kernel):
         return run(joint=None, method=method)
     joint = None

@@ -16,9 +16,9 @@ import jax.numpy as jnp
 
 from confide.errors import IncompatibleError, InvalidArgument
 from confide.information.weights import weighted_score
-from confide.likelihood.law import moments
-from confide.likelihood.moving import moving_law
-from confide.likelihood.normal import log_normal
+from confide.likelihood.mean.normal import log_normal
+from confide.likelihood.record_law.moments import moments
+from confide.likelihood.record_law.traced import moving_law
 from confide.mechanism.additive import AdditiveLaw
 from confide.mechanism.noise import GaussianNoise, LaplaceNoise
 from confide.model import Model

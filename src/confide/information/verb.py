@@ -14,8 +14,8 @@ from confide.information.montecarlo import ALGORITHMS, OPTIONS, Sizes
 from confide.information.result import Information, efficiency
 from confide.information.windows import has_windows
 from confide.likelihood import ROUTES, choose_route
-from confide.likelihood.pool import PoolRoute
-from confide.likelihood.two_sided import require_one_derivative
+from confide.likelihood.local.two_sided import require_one_derivative
+from confide.likelihood.rank.pool import PoolRoute
 from confide.model import Model
 
 METHODS = (*ROUTES, *ALGORITHMS)

@@ -16,10 +16,10 @@ import numpy as np
 from scipy import special
 
 from confide.information.weights import weighted_score
-from confide.likelihood.pool import window_model
-from confide.likelihood.transformed_steps import MOST_STEPS
-from confide.likelihood.transformed_table import StepTable, Table
-from confide.likelihood.window import Pool, Ranks, outward, window_score
+from confide.likelihood.rank.pool import window_model
+from confide.likelihood.rank.window import Pool, Ranks, outward, window_score
+from confide.likelihood.value_law.steps import MOST_STEPS
+from confide.likelihood.value_law.table import StepTable, Table
 from confide.model import Model
 from confide.statistic import OrderStatistic
 from confide.statistic.transform import Function

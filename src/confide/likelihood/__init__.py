@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from confide.errors import IncompatibleError, InvalidArgument
-from confide.likelihood.normal import NormalRoute
-from confide.likelihood.order import OrderRoute
-from confide.likelihood.pool import PoolRoute
-from confide.likelihood.records import RecordsRoute
-from confide.likelihood.response import ResponseRoute
+from confide.likelihood.local.records import RecordsRoute
+from confide.likelihood.local.response import ResponseRoute
+from confide.likelihood.mean.normal import NormalRoute
+from confide.likelihood.mean.share import ShareRoute
+from confide.likelihood.mean.spectral import SpectralRoute
+from confide.likelihood.rank.order import OrderRoute
+from confide.likelihood.rank.pool import PoolRoute
 from confide.likelihood.route import Route
-from confide.likelihood.share import ShareRoute
-from confide.likelihood.spectral import SpectralRoute
 
 if TYPE_CHECKING:
     from confide.model import Model

@@ -27,10 +27,10 @@ from confide.expression import Expression
 from confide.expression.text import format_tree
 from confide.expression.tree import Call, Interp, Number, Tree, Variable
 from confide.likelihood import choose_route
-from confide.likelihood.law import MovingLaw, law_for, moments
-from confide.likelihood.moving import moving_law
-from confide.likelihood.normal import NormalRoute, convolved, log_normal
-from confide.likelihood.record import RecordLaw
+from confide.likelihood.mean.normal import NormalRoute, convolved, log_normal
+from confide.likelihood.record_law.moments import MovingLaw, law_for, moments
+from confide.likelihood.record_law.record import RecordLaw
+from confide.likelihood.record_law.traced import moving_law
 from confide.likelihood.route import Floats, Route
 from confide.mechanism.additive import AdditiveLaw
 from confide.mechanism.noise import GaussianNoise, Noise

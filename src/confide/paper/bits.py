@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import confide as cf
-from confide.design.cells import Cells
+from confide.design.studies.study_cache import Cells
 from confide.paper import mistakes
 from confide.paper.examples import Path
 from confide.paper.figures import label, panels, style

@@ -16,7 +16,7 @@ import numpy as np
 import numpyro.distributions as dist
 
 import confide as cf
-from confide.design.cells import Cells
+from confide.design.studies.study_cache import Cells
 from confide.paper.figures import label, panels, style
 from confide.paper.result import Check, Result
 from confide.paper.settings import BOUND, VARIANCE, N, kept

@@ -12,7 +12,7 @@ import numpy as np
 
 import confide as cf
 from confide._progress import progress
-from confide.design.cells import Cells
+from confide.design.studies.study_cache import Cells
 from confide.paper.examples import Path
 from confide.paper.figures import dots, label, panels, style
 from confide.paper.metropolis import metropolis

@@ -10,7 +10,7 @@ import numpyro.distributions as dist
 
 import confide as cf
 from confide._progress import progress
-from confide.design.cells import Cells
+from confide.design.studies.study_cache import Cells
 from confide.inference.diagnostics import integrated_autocorrelation
 from confide.inference.kernel import Averaged, PseudoMarginal
 from confide.paper.examples import Path

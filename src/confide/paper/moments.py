@@ -2,7 +2,7 @@
 
 X ~ N(0, θ) clipped to (−A, A), s(x) = |x|^a. With q = A²/(2θ) the clipped moments are incomplete gamma functions of q,
 which for a = 1, 2 and 4 are erfc and exp. The library integrates the same moments for any population and statistic
-(`confide.likelihood.law`); a loop of billions of steps needs them in a dozen operations.
+(`confide.likelihood.record_law.moments`); a loop of billions of steps needs them in a dozen operations.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ import numpyro.distributions as dist
 
 import confide as cf
 from confide._progress import progress
-from confide.design.cells import Cells
+from confide.design.studies.study_cache import Cells
 from confide.paper.examples import Path
 from confide.paper.figures import label, panels, style
 from confide.paper.posteriors import squares

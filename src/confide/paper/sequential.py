@@ -10,7 +10,7 @@ import numpy as np
 
 import confide as cf
 from confide._progress import progress
-from confide.design.cells import Cells
+from confide.design.studies.study_cache import Cells
 from confide.inference.kernel import Averaged, PseudoMarginal
 from confide.paper.examples import Path
 from confide.paper.figures import dots, label, panels, style

@@ -10,7 +10,7 @@ import numpy as np
 import numpyro.distributions as dist
 
 import confide as cf
-from confide.design.cells import Cells
+from confide.design.studies.study_cache import Cells
 
 N, BOUND, TRUTH = 100, 10.0, 2.0
 #: the grid of Sections 5.1 and 5.2; 5.1 has ∞ besides

@@ -6,7 +6,7 @@ from confide._lazy import lazily
 
 if typing.TYPE_CHECKING:
     from confide.releasing.auditing import Audit, audit
-    from confide.releasing.ledger import Ledger
+    from confide.releasing.ledger.ledger import Ledger
     from confide.releasing.verb import release
 
 __all__ = ["Audit", "Ledger", "audit", "release"]

@@ -1,6 +1,7 @@
 """What leaves the engine: exact whole numbers, and nothing else.
 
-The records come as numbers or missing (`confide.releasing.source`), and an engine's errors as words that tell nothing.
+The records come as numbers or missing (`confide.releasing.readers.source`), and an engine's errors as words that tell
+nothing.
 """
 
 from __future__ import annotations
@@ -15,11 +16,11 @@ from confide.errors import InvalidArgument
 from confide.expression.database import double
 from confide.published.errors import DataError
 from confide.published.part import Hashed, Part, Rows
-from confide.releasing.engine import batches_of, rows_of
 from confide.releasing.plan import Plan
 from confide.releasing.quantise import quantised
 from confide.releasing.ranks import window_of
-from confide.releasing.source import Source
+from confide.releasing.readers.engine import batches_of, rows_of
+from confide.releasing.readers.source import Source
 from confide.statistic import Mean, OrderStatistic
 
 #: records of an `Each` release that are read at once

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from confide.published.part import Hashed, Part, Rows
-from confide.releasing.content import Content, content_of
-from confide.releasing.held import Held
-from confide.releasing.source import identity_of
+from confide.releasing.readers.content import Content, content_of
+from confide.releasing.readers.held import Held
+from confide.releasing.readers.source import identity_of
 
 
 @dataclass(frozen=True)

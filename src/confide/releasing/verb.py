@@ -19,9 +19,9 @@ from confide.published.value import Integers
 from confide.statistic import Each
 
 if TYPE_CHECKING:
-    from confide.releasing.ledger import Ledger
+    from confide.releasing.ledger.ledger import Ledger
     from confide.releasing.plan import Plan
-    from confide.releasing.source import Source
+    from confide.releasing.readers.source import Source
 
 
 def release(
@@ -59,7 +59,7 @@ def release(
     >>> published.integers.step
     Fraction(1, 524288)
     """
-    from confide.releasing.ledger import Ledger
+    from confide.releasing.ledger.ledger import Ledger
 
     if not isinstance(channel, Channel):
         raise InvalidArgument("channel", channel, "is not a channel", "use Channel(statistic, mechanism, n)")
@@ -94,13 +94,13 @@ def _release(
     fresh: bool,
 ) -> Release:
     from confide.releasing.aggregate import check_missing, records_needed
-    from confide.releasing.content import settled
-    from confide.releasing.held import holding
-    from confide.releasing.ledger import Request
-    from confide.releasing.memory import with_name
+    from confide.releasing.ledger.ledger import Request
     from confide.releasing.origin import Origin, origin_of
     from confide.releasing.plan import plan_of
-    from confide.releasing.source import open_source
+    from confide.releasing.readers.content import settled
+    from confide.releasing.readers.held import holding
+    from confide.releasing.readers.memory import with_name
+    from confide.releasing.readers.source import open_source
 
     data, told["column"] = with_name(data, told["column"])
     plan = plan_of(channel)
@@ -138,7 +138,7 @@ def _records(plan: Plan, source: Source, told: dict[str, Any]) -> Callable[[], R
     """A table of noisy records: made now, for it takes long, and never seen if the budget does not allow it."""
     from confide.releasing.aggregate import record_batches
     from confide.releasing.local import stream
-    from confide.releasing.workspace import workspace
+    from confide.releasing.readers.workspace import workspace
 
     try:
         folder = Path(tempfile.mkdtemp(dir=workspace()))

@@ -9,7 +9,7 @@ from typing import Any
 from confide._call import Call
 from confide._redaction import redacted
 from confide.design import Comparison, Optimum
-from confide.design.comparing import describe
+from confide.design.comparing.verb import describe
 from confide.errors import InvalidArgument
 from confide.posterior import Posterior
 from confide.published import Release, Statement

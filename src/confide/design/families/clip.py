@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from confide.design.families.forms import interior
-from confide.design.family import Candidates, Floats, MeanFamily, ordered
-from confide.design.problem import Found, Problem
-from confide.design.tabulated import Tabulated
+from confide.design.search.family import Candidates, Floats, MeanFamily, ordered
+from confide.design.search.problem import Found, Problem
+from confide.design.search.tabulated import Tabulated
 from confide.expression import Expression
 from confide.mechanism import Mechanism
 from confide.statistic import Mean
@@ -74,6 +74,6 @@ def _tabulated(text: str, law: Tabulated) -> Floats:
 
 @functools.lru_cache(maxsize=16)
 def _best(family: Clip, problem: Problem, kind: type[Mechanism]) -> Found | None:
-    from confide.design.search import best_mean
+    from confide.design.search.simplex import best_mean
 
     return best_mean(family, problem, kind)

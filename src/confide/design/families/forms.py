@@ -12,8 +12,8 @@ import math
 
 import numpy as np
 
-from confide.design.family import Floats, rounded
-from confide.design.tabulated import Tabulated
+from confide.design.search.family import Floats, rounded
+from confide.design.search.tabulated import Tabulated
 from confide.expression import Expression
 
 #: what scores are made of, by the ends of the support that they need

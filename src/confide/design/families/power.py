@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from confide.design.family import Candidates, Floats, MeanFamily, positive, rounded
-from confide.design.tabulated import Tabulated
+from confide.design.search.family import Candidates, Floats, MeanFamily, positive, rounded
+from confide.design.search.tabulated import Tabulated
 from confide.statistic import Mean
 
 

@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 
-from confide.design.approximate import laplace_weights, rank_information
 from confide.design.families.ranks import Side, sides, wide
-from confide.design.family import Family, Floats
-from confide.design.problem import Found, Problem
+from confide.design.search.approximate import laplace_weights, rank_information
+from confide.design.search.family import Family, Floats
+from confide.design.search.problem import Found, Problem
 from confide.mechanism import Exponential, Gaussian, Laplace, Mechanism, Noiseless, SmoothCauchy, SmoothLaplace
 from confide.mechanism.smooth import SmoothMechanism
 from confide.privacy import PureDP

@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.design.family import Floats
-from confide.design.tabulated import Tabulated
+from confide.design.search.family import Floats
+from confide.design.search.tabulated import Tabulated
 
 _OUTSIDE = 1e-3
 #: a share of records that makes no difference

@@ -18,9 +18,9 @@ import numpy as np
 from confide.design.criteria import directions
 from confide.design.families.clip import Clip
 from confide.design.families.forms import innermost, interior, written
-from confide.design.family import Candidates, Floats, MeanFamily, ordered, rounded
-from confide.design.problem import Found, Problem
-from confide.design.tabulated import Tabulated
+from confide.design.search.family import Candidates, Floats, MeanFamily, ordered, rounded
+from confide.design.search.problem import Found, Problem
+from confide.design.search.tabulated import Tabulated
 from confide.expression import Expression
 from confide.mechanism import Mechanism
 from confide.statistic import Mean

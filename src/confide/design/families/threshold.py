@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from confide.design.approximate import MeanLaw, scalar_information
 from confide.design.families.ranks import Side, readable, sides, wide
-from confide.design.family import Family, Floats
-from confide.design.problem import MEANS, Found, Problem
+from confide.design.search.approximate import MeanLaw, scalar_information
+from confide.design.search.family import Family, Floats
+from confide.design.search.problem import MEANS, Found, Problem
 from confide.mechanism import Laplace, Mechanism, RandomizedResponse
 from confide.mechanism.response import keep_probability
 from confide.statistic import Each, Mean

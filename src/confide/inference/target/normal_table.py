@@ -13,12 +13,12 @@ import numpy as np
 
 from confide._compile import IN_A_HURRY
 from confide.errors import ConfideError
-from confide.inference import line
-from confide.inference.careful import by_normal
+from confide.inference.quadrature import line
+from confide.inference.quadrature.fallback import by_normal
+from confide.inference.quadrature.table import Floats, Table, tabulated
 from confide.inference.target.statistic import normal_moments
-from confide.inference.target.table import Floats, Table, tabulated
 from confide.likelihood import ROUTES
-from confide.likelihood.blocks import filled
+from confide.likelihood.batched import filled
 from confide.mechanism.noise import GaussianNoise, LaplaceNoise
 from confide.model import Model
 from confide.prior import Prior, at_free

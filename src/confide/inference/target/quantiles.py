@@ -17,10 +17,10 @@ from jax.nn import sigmoid
 
 from confide._compile import IN_A_HURRY, numbers_of
 from confide.expression.evaluate import evaluate
-from confide.likelihood.pool import window_model
-from confide.likelihood.transformed import Tails, TransformedLaw
-from confide.likelihood.transformed_quantile import quantile, survey
-from confide.likelihood.window import window_values
+from confide.likelihood.rank.pool import window_model
+from confide.likelihood.rank.window import window_values
+from confide.likelihood.value_law.quantile import quantile, survey
+from confide.likelihood.value_law.value import Tails, TransformedLaw
 from confide.model import Model
 from confide.population import Population, space, tails
 

@@ -12,12 +12,12 @@ import numpy as np
 from jax.scipy.stats import norm
 
 from confide._compile import by_itself
+from confide.inference.quadrature.table import Table
 from confide.inference.target.base import Latent, Target, gaussian_move
-from confide.inference.target.table import Table
-from confide.likelihood.law import moments
-from confide.likelihood.mills import log_mills
-from confide.likelihood.moving import moving_law
-from confide.likelihood.normal import convolved, log_normal_by_root
+from confide.likelihood.mean.mills import log_mills
+from confide.likelihood.mean.normal import convolved, log_normal_by_root
+from confide.likelihood.record_law.moments import moments
+from confide.likelihood.record_law.traced import moving_law
 from confide.mechanism.additive import AdditiveLaw
 from confide.mechanism.noise import GaussianNoise, LaplaceNoise, Noise
 from confide.model import Model

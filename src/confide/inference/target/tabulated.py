@@ -14,11 +14,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from confide.errors import AccuracyError
-from confide.inference import line
-from confide.inference.careful import Careful
-from confide.inference.grid import COSTLY, log_density, narrowed
+from confide.inference.quadrature import line
+from confide.inference.quadrature.fallback import Careful
+from confide.inference.quadrature.grid import COSTLY, log_density, narrowed
+from confide.inference.quadrature.table import Table, tabulated, through
 from confide.inference.target.base import Latent, Target
-from confide.inference.target.table import Table, tabulated, through
 from confide.likelihood.joint import Joint
 from confide.prior import Prior, at_free
 

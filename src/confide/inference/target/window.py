@@ -31,9 +31,9 @@ from confide.errors import IncompatibleError
 from confide.inference.target import quantiles
 from confide.inference.target.base import Latent, Target
 from confide.likelihood import ROUTES
-from confide.likelihood.pool import window_model
-from confide.likelihood.transformed import Tails, TransformedLaw
-from confide.likelihood.window import Ranks, outward, outward_tails
+from confide.likelihood.rank.pool import window_model
+from confide.likelihood.rank.window import Ranks, outward, outward_tails
+from confide.likelihood.value_law.value import Tails, TransformedLaw
 from confide.mechanism.additive import AdditiveLaw
 from confide.model import Model
 from confide.prior import Prior

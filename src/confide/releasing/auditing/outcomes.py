@@ -13,7 +13,7 @@ from confide.published.part import Hashed, Part
 from confide.releasing.aggregate import exact_numbers, record_batches, records_needed
 from confide.releasing.auditing.tables import Made
 from confide.releasing.plan import Additive, Plan
-from confide.releasing.source import open_source
+from confide.releasing.readers.source import open_source
 from confide.statistic import Each
 
 

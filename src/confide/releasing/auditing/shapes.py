@@ -8,8 +8,8 @@ from typing import Any
 
 from confide.errors import InvalidArgument
 from confide.published.errors import DataError
-from confide.releasing.delimited import Delimited
-from confide.releasing.files import File
+from confide.releasing.readers.delimited import Delimited
+from confide.releasing.readers.files import File
 
 TEXT_FILES = ("csv", "tsv", "csv.gz")
 #: types whose cells may hold what is no number
@@ -122,7 +122,7 @@ def _of_file(path: str, column: str | None) -> Shape:
 
 
 def _of_database(url: str, column: str | None, table: str | None) -> Shape:
-    from confide.releasing.source import _connect, _table
+    from confide.releasing.readers.source import _connect, _table
 
     connection = _connect(url)
     try:

@@ -84,6 +84,6 @@ def _audit(channel: Channel, shapes: list[Shape], pairs: int, seed: int, worksho
 
 def _server(like: Any) -> Any:
     """A connection to the database that is imitated."""
-    from confide.releasing.source import _connect
+    from confide.releasing.readers.source import _connect
 
     return _connect(str(like))

@@ -1,0 +1,1 @@
+"""`compare`: several channels side by side."""

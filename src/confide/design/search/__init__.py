@@ -1,0 +1,1 @@
+"""Searching: a tabulated population, candidates by the thousand, and their approximate information."""

@@ -1,0 +1,1 @@
+"""`study` and `pilot`: simulated releases and their posteriors."""

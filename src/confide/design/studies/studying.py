@@ -1,0 +1,200 @@
+"""`study`: simulated releases and their posteriors, to see whether the information predicts the error."""
+
+from __future__ import annotations
+
+import os
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import NDArray
+
+from confide._precision import float64
+from confide._progress import progress
+from confide._random import as_key
+from confide.channel import Channel
+from confide.design.levels import level_of, with_privacy
+from confide.design.points import Points, prior_points
+from confide.design.studies.piloting import Pilot
+from confide.design.studies.simulate import PROBS, Cell, simulate
+from confide.design.studies.study_cache import Cells, describe, require_text
+from confide.errors import InvalidArgument
+from confide.population import Population
+from confide.prior import Prior
+from confide.privacy import Privacy
+from confide.statistic.statistic import check_count
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Study:
+    """The outcome of a study: `table` has a row per strategy, level of privacy, θ* and parameter.
+
+    Its columns: `mse` of the posterior mean with its standard error `mse_se`, `bias`, `coverage_50`, `coverage_90`,
+    `coverage_95` and `width_…` of central intervals, `posterior_variance` (the mean of it), `predicted_variance` (from
+    the Fisher information, where it is known) and `choice`, what a pilot chose most often. `notes` say where the normal
+    approximation stood in for the exact likelihood (which is warned of, too).
+
+    >>> import confide as cf, numpyro.distributions as dist
+    >>> channel = cf.Channel(cf.Mean("abs(x)", bounds=(-10, 10)), cf.Gaussian(cf.GDP(1.0)), n=100)
+    >>> prior = {"variance": dist.LogNormal(0.5, 0.5)}
+    >>> found = cf.study(cf.populations.normal_variance(), {"abs": channel}, prior=prior, theta=2.0, releases=100,
+    ...                  route="normal")
+    >>> found.computed, found.found
+    (1, 0)
+    """
+
+    table: Any
+    computed: int
+    found: int
+    notes: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        text = self.table.to_string(index=False, float_format=lambda number: f"{number:.4g}")
+        return "\n".join([f"{text}\n\n{self.computed} cells computed, {self.found} found on disk.", *self.notes])
+
+    __repr__ = __str__
+
+
+@float64
+def study(
+    population: Population,
+    strategies: Mapping[str, Channel | Pilot],
+    *,
+    prior: Any,
+    theta: Any = None,
+    privacy: Sequence[Privacy | float] | None = None,
+    releases: int = 1000,
+    key: Any = 0,
+    route: str = "auto",
+    path: str | os.PathLike[str] | None = None,
+) -> Study:
+    """Simulate releases through several channels or pilot plans, infer from all of them, and report the errors.
+
+    `theta` are the true values θ*, each with so many `releases`; left out, every release draws its own from the prior
+    (then intervals must cover as often as they promise). `privacy` lists the levels (guarantees, or numbers of the
+    channels' own kind) at which all strategies are tried; left out, each keeps its own. With a `path` to a folder every
+    finished cell is kept, and a study that is run again continues where it stopped.
+
+    >>> import confide as cf, numpyro.distributions as dist
+    >>> from confide.design import study
+    >>> channel = cf.Channel(cf.Mean("abs(x)", bounds=(-10, 10)), cf.Gaussian(cf.GDP(1.0)), n=100)
+    >>> prior = {"variance": dist.LogNormal(0.5, 0.5)}
+    >>> found = study(cf.populations.normal_variance(), {"abs": channel}, prior=prior, theta=2.0, releases=100,
+    ...               route="normal")
+    >>> bool(0.1 < found.table["mse"][0] < 0.3)
+    True
+    """
+    if not isinstance(population, Population):
+        raise InvalidArgument("population", population, "is not a population", "use populations.normal_variance()")
+    believed = Prior.of(population, prior)
+    named = _strategies(strategies, population)
+    count = check_count(releases)
+    truths = _truths(population, theta)
+    random, store = as_key(key), Cells(path)
+    rows: list[dict[str, Any]] = []
+    notes: list[str] = []
+    computed = 0
+    cells = _cells(named, privacy, truths, believed)
+    for name, cell in progress(cells, "study", total=len(cells)):
+        settings = {
+            "theta": None if cell.theta is None else cell.theta.tolist(),
+            "releases": count,
+            "key": np.asarray(jax.random.key_data(random)).tolist(),
+            "route": route,
+            "probs": PROBS,
+        }
+        if store.folder is not None:
+            require_text(cell.strategy)
+        text = describe(cell.strategy, population, believed, settings)
+        numbers = store.read(text)
+        if numbers is None:
+            # the randomness of a cell is its own, whatever other cells there are
+            own = jax.random.fold_in(random, jnp.uint32(zlib.crc32(text.encode())))
+            with store.interruptible():
+                numbers = simulate(cell, population, believed, count, own, route)
+            store.write(text, numbers)
+            computed += 1
+        rows += _rows(name, cell, population, count, numbers)
+        notes += [f"{name}, {cell.strategy.guarantee}: {note}" for note in numbers.get("notes", [])]
+    return Study(_frame(rows), computed, len(cells) - computed, tuple(dict.fromkeys(notes)))
+
+
+def _strategies(strategies: object, population: Population) -> dict[str, Channel | Pilot]:
+    remedy = "give a dictionary of names and channels (or plans by pilot)"
+    if not isinstance(strategies, Mapping) or not strategies:
+        raise InvalidArgument("strategies", strategies, "names nothing to study", remedy)
+    for name, each in strategies.items():
+        if not isinstance(each, Channel | Pilot):
+            raise InvalidArgument(f"strategies[{name!r}]", each, "is neither a channel nor a plan", remedy)
+        if isinstance(each, Pilot) and each.population != population:
+            raise InvalidArgument(f"strategies[{name!r}]", each, "is a plan for another population", remedy)
+        if isinstance(each, Pilot) and each.candidates is None:
+            problem = "leaves the choice to a search, which is too slow for thousands of releases"
+            raise InvalidArgument(f"strategies[{name!r}]", each, problem, "give the plan its candidates")
+    return {str(name): each for name, each in strategies.items()}
+
+
+def _truths(population: Population, theta: Any) -> list[Floats | None]:
+    if theta is None:
+        return [None]
+    grid = np.asarray(population.theta(theta)).reshape(-1, population.dimension)
+    if len(grid) == 0:
+        raise InvalidArgument("theta", theta, "is empty", "give at least one true value, or leave it out")
+    return list(grid)
+
+
+def _cells(
+    named: Mapping[str, Channel | Pilot],
+    privacy: Sequence[Privacy | float] | None,
+    truths: list[Floats | None],
+    prior: Prior,
+) -> list[tuple[str, Cell]]:
+    if privacy is not None and (isinstance(privacy, str | Privacy) or len(privacy) == 0):
+        raise InvalidArgument("privacy", privacy, "is not a list of levels", "give a list such as [GDP(0.5), GDP(1.0)]")
+    at = [prior_points(prior) if truth is None else Points(truth[None], np.ones(1)) for truth in truths]
+    cells = []
+    for name, strategy in named.items():
+        for level in [None] if privacy is None else privacy:
+            if level is None:
+                changed = strategy
+            elif isinstance(strategy, Pilot):
+                changed = strategy.with_privacy(level)
+            else:
+                changed = with_privacy(strategy, level)
+            cells += [(name, Cell(changed, truth, points)) for truth, points in zip(truths, at, strict=True)]
+    return cells
+
+
+def _rows(
+    name: str, cell: Cell, population: Population, releases: int, numbers: Mapping[str, Any]
+) -> list[dict[str, Any]]:
+    """A row per parameter."""
+    labels = [
+        part.name if not part.vector else f"{part.name}[{i}]" for part in population.space for i in range(part.size)
+    ]
+    guarantee = cell.strategy.guarantee
+    rows = []
+    for j, label in enumerate(labels):
+        row: dict[str, Any] = {
+            "strategy": name,
+            "privacy": str(guarantee),
+            "level": level_of(guarantee),
+            "parameter": label,
+            "theta": float("nan") if cell.theta is None else float(cell.theta[j]),
+            "releases": releases,
+        }
+        row |= {column: values[j] for column, values in numbers["each"].items()}
+        rows.append(row | {"choice": numbers["choice"]})
+    return rows
+
+
+def _frame(rows: list[dict[str, Any]]) -> Any:
+    import pandas as pd
+
+    return pd.DataFrame(rows)

@@ -1,0 +1,1 @@
+"""Posteriors of one and two parameters by quadrature."""

@@ -1,0 +1,279 @@
+"""Likelihoods that go on where an exact route gives up.
+
+At the edge of a parameter space the sampling spread of a mean may vanish next to the noise: at a tiny variance, say,
+the law of the statistic is a spike that no frequency grid resolves. There noise decides, and the normal law of the mean
+is as good as its own: with sampling spread r times that of the noise, replacing the law of the mean by a normal one of
+the same mean and variance moves p(y | θ) by a share of about r/√n at most (integrate the noise's slope against the
+difference of the two distribution functions). Below `_SPIKE` that is nothing. Elsewhere, if a route raises
+`AccuracyError`, the normal approximation stands in as well, and that is said if it carries weight.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import jax
+import numpy as np
+from numpy.typing import NDArray
+
+from confide._compile import IN_A_HURRY
+from confide._progress import progress
+from confide.errors import AccuracyError
+from confide.inference.quadrature import simulated
+from confide.likelihood import ROUTES
+from confide.likelihood.batched import filled
+from confide.likelihood.joint import Disjoint, Joint
+from confide.likelihood.mean.normal import log_density
+from confide.likelihood.rank.pool import PoolRoute, over_batches
+from confide.likelihood.record_law.moments import moments
+from confide.likelihood.record_law.traced import moving_law
+from confide.likelihood.route import Route, Underflow, require_finite
+from confide.mechanism.additive import AdditiveLaw
+from confide.model import Model
+from confide.population import Population
+from confide.statistic import Statistic
+
+Floats = NDArray[np.float64]
+#: log p(y | θ) of a route at all θ and values, (M, Y)
+Evaluate = Callable[[Route, Model, Floats, Floats], Floats]
+
+#: the sampling spread over the noise's, below which the mean's own law is not asked for
+_SPIKE = 3e-4
+#: θ that are given to the approximation together
+_FEWEST = 8
+#: the share of a posterior above which it is said that the approximation stood in
+WEIGHTY = 1e-6
+#: what is said then
+STANDS_IN = "the normal approximation was used"
+#: θ whose likelihood is computed together, and the largest ratio of their spreads
+_TOGETHER, _WIDER = 256, 8.0
+#: models for which a route has given up once: most never do, and need no look at their spread
+_SPIKY: set[Model] = set()
+
+
+@partial(jax.jit, static_argnums=(0, 1))
+def _variances(population: Population, statistic: Statistic, thetas: jax.Array) -> jax.Array:
+    """The variance of s of one record at many θ."""
+
+    def one(theta: jax.Array) -> jax.Array:
+        return moments(*moving_law(population, statistic, theta))[1][0, 0]
+
+    return jax.lax.map(one, thetas)
+
+
+@partial(jax.jit, static_argnums=(0, 1), compiler_options=IN_A_HURRY)
+def _by_normal(
+    population: Population, statistic: Statistic, law: Any, n: float, thetas: jax.Array, values: jax.Array
+) -> jax.Array:
+    # nodes that move with θ serve any spread; the noise is not static, so that all levels of privacy share a program
+    def one(theta: jax.Array) -> jax.Array:
+        mean, covariance = moments(*moving_law(population, statistic, theta))
+        return jax.vmap(lambda y: log_density(law, y, mean, covariance / n))(values)
+
+    return jax.lax.map(one, thetas)
+
+
+def log_likelihood(
+    route: Route, model: Model, thetas: Floats, values: Floats, evaluate: Evaluate
+) -> tuple[Floats, NDArray[np.bool_]]:
+    """log p(y | θ) (M, Y), and at which θ the route gave up and the normal approximation was used."""
+    law = model.channel.law
+    replaceable = isinstance(law, AdditiveLaw) and has_normal(route, model)
+    # several parameters reach where a spread vanishes sooner or later, and find out dearly
+    if model not in _SPIKY and (thetas.shape[1] == 1 or not replaceable):
+        try:
+            return np.asarray(evaluate(route, model, thetas, values)), np.zeros(len(thetas), dtype=bool)
+        except AccuracyError:
+            if not replaceable:
+                raise
+            _SPIKY.add(model)
+    assert isinstance(law, AdditiveLaw)
+    variances = _variances(model.population, model.channel.statistic, filled(thetas))
+    variance = np.asarray(variances)[: len(thetas)]
+    spike = variance / model.channel.n < _SPIKE**2 * float(law.noise.variance)
+    found = np.empty((len(thetas), len(values)))
+    if np.any(spike):
+        found[spike] = by_normal(model, thetas[spike], values)
+    gave_up = np.zeros(len(thetas), dtype=bool)
+    if not np.all(spike):
+        found[~spike], gave_up[~spike] = _or_normal(route, model, thetas[~spike], values, evaluate)
+    return found, gave_up
+
+
+def by_normal(model: Model, thetas: Floats, values: Floats) -> Floats:
+    """log p(y | θ) (M, Y) of the normal approximation, with nodes that serve any spread."""
+    channel = model.channel
+    known = channel.law, float(channel.n), filled(thetas), values
+    return np.asarray(_by_normal(model.population, channel.statistic, *known))[: len(thetas)]
+
+
+def _or_normal(
+    route: Route, model: Model, thetas: Floats, values: Floats, evaluate: Evaluate
+) -> tuple[Floats, NDArray[np.bool_]]:
+    """By the route where it serves; where it gives up, halves are tried, and a few θ are left to the normal law."""
+    try:
+        return np.asarray(evaluate(route, model, thetas, values)), np.zeros(len(thetas), dtype=bool)
+    except AccuracyError:
+        if len(thetas) <= _FEWEST:
+            return by_normal(model, thetas, values), np.ones(len(thetas), dtype=bool)
+        half = len(thetas) // 2
+        parts = [_or_normal(route, model, part, values, evaluate) for part in (thetas[:half], thetas[half:])]
+        return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
+
+
+def has_normal(route: Route, model: Model) -> bool:
+    """Whether the normal approximation of a mean can stand in for a route that works hard."""
+    return route.name == "spectral" and ROUTES["normal"].refuses(model) is None
+
+
+def roughly(route: Route, model: Model, thetas: Floats, values: Floats) -> Floats:
+    """log p(y | θ) (M, Y) by the normal approximation where that can stand in: to find where a posterior lies.
+
+    Far from there the published value is in the far tails, where an exact inversion is dear and says the same.
+    """
+    return _plainly(ROUTES["normal"] if has_normal(route, model) else route, model, thetas, values)
+
+
+def _plainly(route: Route, model: Model, thetas: Floats, values: Floats) -> Floats:
+    if route.name != "normal":
+        return np.asarray(route.log_likelihood(model, thetas, values))
+    return require_finite(model, thetas, values, by_normal(model, thetas, values))
+
+
+def same_records(joint: Joint, thetas: Floats, values: Sequence[Any]) -> Floats:
+    """log p(y₁, y₂, … | θ) of releases that share records, on nodes that serve any spread where fixed ones do not."""
+    try:
+        return np.asarray(joint.log_likelihood(thetas, values))
+    except AccuracyError:
+        return np.asarray(_by_moving_nodes(joint, filled(thetas), joint.check(values)))[: len(thetas)]
+
+
+@partial(jax.jit, static_argnums=0, compiler_options=IN_A_HURRY)
+def _by_moving_nodes(joint: Joint, thetas: jax.Array, values: tuple[jax.Array, ...]) -> jax.Array:
+    return jax.lax.map(lambda theta: joint.log_prob(theta, values), thetas)
+
+
+def in_order(thetas: Floats) -> list[NDArray[np.intp]]:
+    """A few hundred θ at a time, in the order of their first parameter: the slowest of a few decides for them all."""
+    return np.array_split(np.argsort(thetas[:, 0], kind="stable"), -(-len(thetas) // _TOGETHER))
+
+
+def by_spread(model: Model, thetas: Floats) -> list[NDArray[np.intp]]:
+    """A few hundred θ at a time of several parameters, those of similar spread: the nodes of one serve the others."""
+    if thetas.shape[1] == 1:
+        return in_order(thetas)
+    variance = _variances(model.population, model.channel.statistic, filled(thetas))
+    octave = np.log(np.maximum(np.asarray(variance)[: len(thetas)], 1e-300)) // (2.0 * np.log(_WIDER))
+    order = np.argsort(octave, kind="stable")
+    runs = np.split(order, np.flatnonzero(np.diff(octave[order])) + 1)
+    return [part for run in runs for part in np.array_split(run, -(-len(run) // _TOGETHER))]
+
+
+def in_parts(log_likelihood: Callable[[Floats], Floats], thetas: Floats, parts: list[NDArray[np.intp]]) -> Floats:
+    """log p (M,) of some θ at a time, −∞ where a part of them underflows but not all."""
+    found = np.full(len(thetas), -np.inf)
+    failure: Underflow | None = None
+    for some in progress(parts, "likelihood"):
+        try:
+            found[some] = log_likelihood(thetas[some])
+        except Underflow as error:
+            failure = error
+    if failure is not None and np.all(found == -np.inf):
+        raise failure
+    return found
+
+
+class Rough:
+    """log p(y₁, y₂, … | θ) by `roughly`."""
+
+    def __init__(self, joint: Disjoint) -> None:
+        self.joint = joint
+
+    def log_likelihood(self, thetas: Floats, values: Sequence[Any]) -> Floats:
+        """At all θ (M, d)."""
+        total = np.zeros(len(thetas))
+        for model, route, value in zip(self.joint.models, self.joint.routes, values, strict=True):
+            one = partial(_first, route, model, np.asarray(value)[None])
+            total += in_parts(one, thetas, in_order(thetas))
+        return total
+
+
+def _first(route: Route, model: Model, value: Floats, thetas: Floats) -> Floats:
+    return roughly(route, model, thetas, value)[:, 0]
+
+
+class Careful:
+    """log p(y₁, y₂, … | θ) of a joint route, and of the normal approximation where that gives up.
+
+    θ are taken a few hundred at a time, in their order, however many there are: memory is bounded, and a few hundred
+    neighbours need fewer nodes of the record's law than all θ of a plane would.
+    """
+
+    def __init__(self, joint: Joint) -> None:
+        self.joint, self.name = joint, joint.name
+        self._approximate: list[Floats] = []
+        self._left_out: simulated.LeftOut | None = None
+
+    def log_likelihood(self, thetas: Floats, values: Sequence[Any]) -> Floats:
+        """At all θ (M, d)."""
+        if not isinstance(self.joint, Disjoint):
+            same = self.joint
+            return in_parts(lambda some: same_records(same, some, values), thetas, in_order(thetas))
+        total, self._left_out = np.zeros(len(thetas)), None
+        for model, route, value in zip(self.joint.models, self.joint.routes, values, strict=True):
+            one = np.asarray(value)[None]
+            if isinstance(route, PoolRoute):
+                total += log_likelihood(route, model, thetas, one, self._by_batch)[0][:, 0]
+            else:
+                parts = by_spread(model, thetas) if has_normal(route, model) else in_order(thetas)
+                total += in_parts(partial(self._of_one, route, model, one), thetas, parts)
+        return total
+
+    def _of_one(self, route: Route, model: Model, value: Floats, thetas: Floats) -> Floats:
+        """log p(y | θ) of one release."""
+        found, gave_up = log_likelihood(route, model, thetas, value, _plainly)
+        if np.any(gave_up):
+            self._approximate.append(thetas[gave_up])
+        return found[:, 0]
+
+    def _by_batch(self, route: Route, model: Model, thetas: Floats, values: Floats) -> Floats:
+        """Of a pool also what leaving out each of its batches changes."""
+        assert isinstance(route, PoolRoute)
+        each = route.by_batch(model, thetas, values)
+        self._left_out = simulated.left_out(thetas[:, 0], each[:, 0], route.size, self._left_out)
+        return np.asarray(over_batches(model, thetas, values, each))
+
+    def rough(self) -> Rough | None:
+        """The same by an approximation that is cheap; None where there is none."""
+        if not isinstance(self.joint, Disjoint):
+            return None
+        parts = list(zip(self.joint.models, self.joint.routes, strict=True))
+        return Rough(self.joint) if any(has_normal(route, model) for model, route in parts) else None
+
+    def notes(self, names: Sequence[str], theta: Floats, share: Floats) -> list[str]:
+        """What to say, given the posterior's share at each θ of its final grid."""
+        return [*self._of_windows(names, theta, share), *self._of_approximations(names, theta, share)]
+
+    def _of_windows(self, names: Sequence[str], theta: Floats, share: Floats) -> list[str]:
+        if self._left_out is None or theta.shape[1] > 1:
+            return []
+        return simulated.notes(self._left_out, names[0], theta[:, 0], share)
+
+    def _of_approximations(self, names: Sequence[str], theta: Floats, share: Floats) -> list[str]:
+        if not self._approximate:
+            return []
+        places = np.concatenate(self._approximate)
+        inside = np.all((theta >= places.min(axis=0)) & (theta <= places.max(axis=0)), axis=-1)
+        return [] if float(share[inside].sum()) < WEIGHTY else stood_in(names, [places])
+
+
+def stood_in(names: Sequence[str], places: Sequence[Floats]) -> list[str]:
+    """What to say of θ at which the normal approximation was used, and which carry weight."""
+    if not any(len(part) for part in places):
+        return []
+    every = np.concatenate(list(places))
+    ends = zip(names, every.min(axis=0), every.max(axis=0), strict=False)
+    span = ", ".join(f"{name} from {low:.3g} to {high:.3g}" for name, low, high in ends)
+    return [f"the exact likelihood could not be computed everywhere: for {span} {STANDS_IN}"]

@@ -1,0 +1,218 @@
+"""`grid`: the posterior of one or two parameters by quadrature; the draws are independent."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import jax
+import numpy as np
+from numpy.typing import NDArray
+
+from confide.errors import AccuracyError, IncompatibleError, InvalidArgument
+from confide.inference.diagnostics import independent
+from confide.inference.problem import Problem
+from confide.inference.quadrature import line, plane
+from confide.inference.quadrature.corrected import corrected
+from confide.inference.quadrature.fallback import Careful, Rough
+from confide.inference.quadrature.levels import Levels
+from confide.likelihood.batched import filled
+from confide.likelihood.joint import Disjoint, Joint
+from confide.posterior import Exact, Posterior
+from confide.prior import Prior, at_free
+
+Floats = NDArray[np.float64]
+
+#: where the likelihood is an average over simulated windows, whose own error is larger
+COSTLY = line.Care(points=48, tolerance=3e-3, negligible=14.0)
+COSTLY_PLANE = COSTLY._replace(points=24)
+#: routes that take milliseconds at a θ, and points of a prior each way
+_SLOW, _FINE = ("order", "pool"), 256
+#: how close to the end of a prior on an interval mass counts as piled up there, and how much of it
+_EDGE = 0.005
+_PILED = 0.05
+#: a density that is rare, as a share of the largest; by how much rare places may raise the variance unsaid
+_RARE, _SPREAD = 1e-6, 1.05
+#: θ that differ by less than this share are one
+_SAME = 1e-9
+
+
+@jax.jit
+def _constrain(prior: Prior, free: jax.Array) -> jax.Array:
+    return prior.constrain(free)
+
+
+def constrained(prior: Prior, free: Floats) -> Floats:
+    """θ from free coordinates, as NumPy."""
+    return np.asarray(_constrain(prior, free))
+
+
+def uniforms(key: jax.Array, shape: tuple[int, ...]) -> Floats:
+    """Uniform numbers decided by a key; by NumPy, as one call does not repay a compiled sampler."""
+    return np.random.default_rng(np.asarray(jax.random.key_data(key)).ravel().tolist()).random(shape)
+
+
+class NoNews:
+    """A likelihood that leaves the prior as it is."""
+
+    def log_likelihood(self, thetas: Floats, values: Any) -> Floats:
+        """At all θ (M, d)."""
+        return np.zeros(len(thetas))
+
+
+def is_slow(joint: Joint) -> bool:
+    """Whether a likelihood takes so long, milliseconds at each θ, that few of them should be asked for."""
+    return isinstance(joint, Disjoint) and any(route.name in _SLOW for route in joint.routes)
+
+
+def log_density(joint: Joint | Careful | Rough | NoNews, values: Any, prior: Prior, free: Floats) -> Floats:
+    """log p(θ, y) in free coordinates (M, k); −∞ where the prior has none, and there the likelihood is not asked."""
+    # a plane asks for any number of points, and each would be a program of its own
+    theta, log_prior = (np.asarray(part)[: len(free)] for part in at_free(prior, filled(free)))
+    usable = np.isfinite(log_prior) & np.all(np.isfinite(theta), axis=-1)
+    if not np.any(usable):
+        return np.full(free.shape[0], -np.inf)
+    asked, where = distinct(np.where(usable[:, None], theta, theta[np.argmax(usable)]))
+    found = np.asarray(joint.log_likelihood(asked, values))[where]
+    return np.where(usable, found + log_prior, -np.inf)
+
+
+def narrowed(
+    careful: Careful, values: Any, prior: Prior, low: Floats, high: Floats, care: line.Care
+) -> tuple[Floats, Floats]:
+    """The ends of a line, brought nearer by an approximation where there is one."""
+    rough = careful.rough()
+    if rough is None:
+        return low, high
+    ends = line.locate_roughly(
+        lambda free: log_density(rough, values, prior, free[:, None]),
+        float(low[0]),
+        float(high[0]),
+        care.points,
+        care.negligible,
+    )
+    return np.asarray(ends[:1]), np.asarray(ends[1:])
+
+
+def distinct(theta: Floats) -> tuple[Floats, NDArray[np.intp]]:
+    """The θ that differ by more than a billionth part, and which of them each is.
+
+    Where a prior ends, most free coordinates are the same θ, at which a likelihood needs to be computed only once.
+    """
+    if theta.shape[1] > 1:
+        return theta, np.arange(len(theta))
+    bins = np.sign(theta) * np.round(np.log(np.abs(theta) + 1e-300) / _SAME)
+    _, first, where = np.unique(bins[:, 0], return_index=True, return_inverse=True)
+    return filled(theta[first]), where
+
+
+def posterior(problem: Problem, joint: Joint, key: jax.Array, chains: int, draws: int) -> Posterior:
+    """The posterior by quadrature, and independent draws from it."""
+    k = problem.prior.free_dimension
+    if k > 2:
+        raise IncompatibleError(
+            f"method 'grid' serves one or two parameters, and {problem.population.name} has {k}; use method='nuts'"
+        )
+    careful = Careful(joint)
+    evaluate = partial(log_density, careful, problem.values, problem.prior)
+    low, high = line.reach(problem.prior)
+    if k == 1:
+        care = COSTLY if joint.simulated else line.Care()
+        low, high = narrowed(careful, problem.values, problem.prior, low, high, care)
+        found = line.integrate(lambda free: evaluate(free[:, None]), float(low[0]), float(high[0]), care)
+        return _on_line(problem, careful, found, key, (chains, draws))
+    care = plane.CARE._replace(tolerance=COSTLY.tolerance) if is_slow(joint) else plane.CARE
+    care = COSTLY_PLANE if joint.simulated else care
+    return _on_plane(problem, careful, _plane(problem, careful, low, high, care), key, (chains, draws))
+
+
+def _plane(problem: Problem, careful: Careful, low: Floats, high: Floats, care: line.Care) -> plane.Plane:
+    """The posterior on a plane, by an approximation and what the exact one differs by, where there is one."""
+    evaluate = partial(log_density, careful, problem.values, problem.prior)
+    rough: Rough | NoNews | None = careful.rough()
+    begin = care
+    if rough is None and is_slow(careful.joint):
+        # what such a release says may have a kink, and points of a prior cost nothing
+        rough, begin = NoNews(), care._replace(points=_FINE)
+    if rough is not None:
+        roughly = partial(log_density, rough, problem.values, problem.prior)
+        try:
+            found = corrected(plane.integrate(roughly, low, high, begin), roughly, evaluate, care.tolerance)
+        except (AccuracyError, InvalidArgument):
+            found = None
+        if found is not None:
+            return found
+    return plane.integrate(evaluate, low, high, care)
+
+
+def _on_line(problem: Problem, joint: Careful, found: line.Line, key: jax.Array, shape: tuple[int, int]) -> Posterior:
+    prior, (name,) = problem.prior, problem.population.names
+    fine, density, cumulative = line.distribution(found)
+    drawn = line.invert(uniforms(key, shape), fine, density, cumulative)
+    parts = np.cumsum([drawn.size, found.free.size])
+    theta, nodes, table = np.split(
+        constrained(prior, np.concatenate([drawn.ravel(), found.free, fine])[:, None]), parts
+    )
+    share = found.density / found.density.sum()
+    mean = share @ nodes
+    sd = np.sqrt(share @ (nodes - mean) ** 2)
+    names = prior.by_name(theta.reshape(*shape, -1))
+    if table.shape[-1] == 1:
+        slope = np.gradient(table[:, 0], fine)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            on_theta = np.where(slope > 0, density / slope, 0.0)
+        exact = Exact({name: float(mean[0])}, {name: float(sd[0])}, table[:, 0], on_theta, cumulative)
+    else:
+        exact = Exact(prior.by_name(mean), prior.by_name(sd))
+    notes = [*_edges(prior, nodes, share), *_open_tails(nodes, share), *joint.notes(prior.names, nodes, share)]
+    return Posterior(names, "grid", joint.name, independent(names, notes), prior, exact)
+
+
+def _open_tails(nodes: Floats, share: Floats) -> list[str]:
+    """Says so if the standard deviation comes from places of hardly any probability: it may then be infinite."""
+    core = share > _RARE * np.max(share)
+    mean, within = share @ nodes, share[core] / share[core].sum()
+    inner = within @ (nodes[core] - within @ nodes[core]) ** 2
+    if np.all(share @ (nodes - mean) ** 2 < _SPREAD * inner):
+        return []
+    return [
+        f"the standard deviation comes from far tails of probability {share[~core].sum():.1g}, which the prior leaves "
+        "open and the release does not rule out; it may be infinite: quote quantiles, or use a prior with lighter tails"
+    ]
+
+
+def _edges(prior: Prior, nodes: Floats, share: Floats) -> list[str]:
+    """Says so by name if the mass piles up where a prior on an interval ends."""
+    support = prior.parts[0].support
+    ends = [getattr(support, side, None) for side in ("lower_bound", "upper_bound")]
+    if any(end is None or np.ndim(end) for end in ends):
+        return []
+    low, high = (float(end) for end in ends)  # type: ignore[arg-type]
+    notes = []
+    for side, end in (("lower", low), ("upper", high)):
+        mass = float(share[np.abs(nodes[:, 0] - end) < _EDGE * (high - low)].sum())
+        if mass > _PILED:
+            notes.append(
+                f"{100 * mass:.0f}% of the posterior of {prior.names[0]} lies at the {side} edge {end:g} of the prior: "
+                "the prior, not the release, decides there"
+            )
+    return notes
+
+
+def _on_plane(
+    problem: Problem, joint: Careful, found: plane.Plane, key: jax.Array, shape: tuple[int, int]
+) -> Posterior:
+    prior = problem.prior
+    theta = constrained(prior, Levels.of(found).free(*uniforms(key, (2, *shape))))
+    nodes, share = constrained(prior, found.free), found.share.ravel()
+    mean = share @ nodes
+    sd = np.sqrt(share @ (nodes - mean) ** 2)
+    names = prior.by_name(theta)
+    means = {name: _plain(part) for name, part in prior.by_name(mean).items()}
+    sds = {name: _plain(part) for name, part in prior.by_name(sd).items()}
+    notes = joint.notes(prior.names, nodes, share)
+    return Posterior(names, "grid", joint.name, independent(names, notes), prior, Exact(means, sds))
+
+
+def _plain(part: Any) -> Any:
+    return float(part) if np.ndim(part) == 0 else part

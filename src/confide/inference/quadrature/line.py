@@ -1,0 +1,244 @@
+"""The posterior of one parameter, integrated on a line.
+
+On the free coordinate of the prior's support the posterior density is smooth and falls off at both ends, so that the
+trapezoidal rule converges faster than any power of the step. What takes care is to find where the mass is: the search
+starts from the reach of the prior, widens while the density at an end is not negligible, and narrows onto the mode
+until the mass fills the line. Ghost modes cannot arise, as every density is computed on its own grid.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import numpy as np
+from numpy.typing import NDArray
+from scipy.interpolate import CubicSpline
+
+from confide.errors import AccuracyError, InvalidArgument
+from confide.inference.quadrature.panels import Panels, in_panels
+from confide.prior import Prior, free_probes
+
+Floats = NDArray[np.float64]
+LogDensity = Callable[[Floats], Floats]
+
+#: densities that are smaller than e^{−30} of the largest are left out: 1e-13
+NEGLIGIBLE = 30.0
+#: with the one more that a rule has, and its half, they fit the blocks of 128 in which likelihoods are computed
+POINTS = 126
+_MOST_POINTS = 2**14
+#: how many times as many points as there were to begin with resolve a density that is smooth
+_SMOOTH = 2
+_ROUNDS = 60
+#: the share of a line that the mass must fill for its points to be as close as they are to be
+_FILLED = 2 / 3
+#: by how many cells the line exceeds where the mass was seen
+_MARGIN = 2
+#: how much further down an approximate density is followed
+_ROUGH = 4.0
+#: the shares by which a line is made longer where the density at its end is not negligible
+_LEAST, _MOST = 0.1, 1.0
+TOLERANCE = 1e-6
+#: the table from which draws are made
+_TABLE = 2**13
+
+
+class Line(NamedTuple):
+    """Free coordinates in equal steps, and the normalised density on them."""
+
+    free: Floats
+    density: Floats
+
+
+def reach(prior: Prior) -> tuple[Floats, Floats]:
+    """Where the prior's mass lies on each free coordinate, by simulation, widened by a quarter on either side."""
+    with jax.enable_x64(True):
+        free = np.asarray(free_probes(prior))
+    free = np.where(np.isfinite(free), free, np.nan)
+    low, high = np.nanmin(free, axis=0), np.nanmax(free, axis=0)
+    width = np.maximum(high - low, 1e-3)
+    return low - 0.25 * width, high + 0.25 * width
+
+
+def cells(low: float, high: float, points: int) -> Floats:
+    """Equal steps."""
+    return np.asarray(np.linspace(low, high, points))
+
+
+class Found(NamedTuple):
+    """The ends of where a density is not negligible, and what was computed last on the way there."""
+
+    low: float
+    high: float
+    grid: Floats
+    values: Floats
+    #: the cells of the grid that are not negligible
+    cells: int
+
+
+def locate(
+    log_density: LogDensity, low: float, high: float, points: int, negligible: float = NEGLIGIBLE
+) -> tuple[float, float]:
+    """The ends of where a density is not negligible."""
+    return search(log_density, low, high, points, negligible)[:2]
+
+
+def search(log_density: LogDensity, low: float, high: float, points: int, negligible: float) -> Found:
+    """Widen the line while its ends are not negligible, narrow it until the mass fills a third."""
+    for _ in range(_ROUNDS):
+        grid = cells(low, high, points + 1)
+        values = clean(log_density(grid))
+        top = float(np.max(values))
+        if top == -np.inf:
+            raise no_mass()
+        seen = np.flatnonzero(values > top - negligible)
+        first, last = int(seen[0]), int(seen[-1])
+        width = high - low
+        if first == 0 or last == grid.size - 1:
+            more = missing(values - top, negligible)
+            low, high = low - width * more[0], high + width * more[1]
+            continue
+        step = width / (grid.size - 1)
+        low, high = grid[first] - _MARGIN * step, grid[last] + _MARGIN * step
+        if last - first > points // 3:
+            return Found(low, high, grid, values, last - first)
+    raise AccuracyError(
+        "the posterior could not be located: its mass does not fall off, or is too narrow; "
+        "check that the prior is proper, or use method='mhaar'"
+    )
+
+
+def missing(relative: Floats, negligible: float) -> tuple[float, float]:
+    """How much further a line must go at either end, as a share of it, until the log density is negligible.
+
+    It goes on as it ends: likelihoods far out are dear, and doubling the line would ask for them.
+    """
+
+    def beyond(ending: Floats) -> float:
+        if ending[0] <= -negligible:
+            return 0.0
+        slope = (ending[2] - ending[0]) / 2.0 * (relative.size - 1)  # a whole line
+        share = (ending[0] + negligible) / slope if slope > 0 else _MOST
+        return float(np.clip(1.2 * share, _LEAST, _MOST))
+
+    return beyond(relative[:3]), beyond(relative[:-4:-1])
+
+
+def locate_roughly(
+    log_density: LogDensity, low: float, high: float, points: int, negligible: float = NEGLIGIBLE
+) -> tuple[float, float]:
+    """Where an approximate density lies, and a little more: a place to begin the search by the exact one."""
+    try:
+        return locate(log_density, low, high, points, negligible + _ROUGH)
+    except (AccuracyError, InvalidArgument):
+        return low, high
+
+
+def clean(values: Floats) -> Floats:
+    """−∞ where a density could not be computed: far outside the prior's reach a transform may overflow."""
+    return np.where(np.isnan(values), -np.inf, values)
+
+
+def no_mass() -> InvalidArgument:
+    """The error of a prior and a likelihood that do not meet."""
+    return InvalidArgument(
+        "prior",
+        "the given prior",
+        "has no mass where the likelihood of the published value is positive",
+        "check the value, the channel and the prior; they do not fit each other",
+    )
+
+
+class Care(NamedTuple):
+    """How carefully a density is integrated: points to begin with, what moments are held to, what is left out."""
+
+    points: int = POINTS
+    tolerance: float = TOLERANCE
+    negligible: float = NEGLIGIBLE
+
+
+def integrate(log_density: LogDensity, low: float, high: float, care: Care) -> Line:
+    """A density on as many points as its first two moments need, checked against half of them."""
+    points, tolerance, negligible = care
+    low, high, *last, filled = search(log_density, low, high, points, negligible)
+    coarse: tuple[float, float] | None = None
+    # what was computed in order to find the mass may be all that is needed
+    known = tuple(last) if filled > _FILLED * points else None
+    while points <= _MOST_POINTS:
+        grid = cells(low, high, points + 1) if known is None else known[0]
+        values = clean(log_density(grid)) if known is None else known[1]
+        weight = np.exp(values - np.max(values))
+        density = weight / (np.sum(weight) * (grid[1] - grid[0]))
+        mean, spread = _moments(grid, weight)
+        half = coarse if coarse is not None else _moments(grid[::2], weight[::2])
+        if abs(mean - half[0]) < tolerance * spread and abs(spread - half[1]) < tolerance * spread:
+            return Line(grid, density)
+        if known is None:
+            coarse, points = (mean, spread), points * 2
+        known = None
+        if points > _SMOOTH * care.points and tolerance <= TOLERANCE:
+            # it is not smooth somewhere: what follows it there tells the rest
+            log_density = log_density if isinstance(log_density, Panels) else in_panels(log_density, low, high)
+    raise AccuracyError(
+        f"{_MOST_POINTS} points do not resolve the posterior to {tolerance:g}; use method='nuts' or method='mh'"
+    )
+
+
+def _moments(grid: Floats, weight: Floats) -> tuple[float, float]:
+    share = weight / weight.sum()
+    mean = float(share @ grid)
+    return mean, float(np.sqrt(share @ (grid - mean) ** 2))
+
+
+def carried(line: Line) -> slice:
+    """Where a density is positive, from the first place to the last."""
+    positive = line.density > 0
+    return slice(int(np.argmax(positive)), line.density.size - int(np.argmax(positive[::-1])))
+
+
+def distribution(line: Line) -> tuple[Floats, Floats, Floats]:
+    """A fine table of free coordinates, the density and its integral, for quantiles and draws.
+
+    The logarithm is interpolated by a cubic spline, which keeps the density positive.
+    """
+    kept = carried(line)
+    if not np.all(line.density[kept] > 0):
+        fine, density = line.free, line.density
+    else:
+        free = line.free[kept]
+        fine = np.linspace(free[0], free[-1], _TABLE + 1)
+        density = np.exp(CubicSpline(free, np.log(line.density[kept]))(fine))
+    cumulative = np.concatenate([[0.0], np.cumsum(0.5 * (density[1:] + density[:-1]) * np.diff(fine))])
+    return fine, density / cumulative[-1], cumulative / cumulative[-1]
+
+
+def _cell(cumulative: Floats, level: Floats) -> NDArray[np.intp]:
+    """The cell of a table in which each level lies: `searchsorted`, from a first guess that is mostly right.
+
+    Levels in no order are dear to bisect for; a guide says where each of equal parts of (0, 1) begins.
+    """
+    parts = 2 * cumulative.size
+    guide = np.searchsorted(cumulative, np.arange(parts) / parts, side="right") - 1
+    index = guide[np.minimum((level * parts).astype(np.intp), parts - 1)].clip(0, cumulative.size - 2)
+    while True:
+        further = (index < cumulative.size - 2) & (cumulative[index + 1] <= level)
+        if not np.any(further):
+            return np.asarray(index)
+        if np.count_nonzero(further) * 8 < level.size:  # the rest lie in long runs of small cells
+            rest = np.searchsorted(cumulative, level[further], side="right") - 1
+            index[further] = np.clip(rest, 0, cumulative.size - 2)
+            return np.asarray(index)
+        index = index + further
+
+
+def invert(level: Floats, fine: Floats, density: Floats, cumulative: Floats) -> Floats:
+    """Quantiles by the table of equal steps, exact for a density that is linear between its entries."""
+    index = _cell(cumulative, level)
+    step = fine[1] - fine[0]
+    left, rise = density[index], np.diff(density)[index]
+    missing = (level - cumulative[index]) / step
+    # 2·missing/(left + root) is the stable form of the quadratic's solution, in steps
+    total = left + np.sqrt(np.maximum(left * left + 2.0 * rise * missing, 0.0))
+    offset = np.divide(2.0 * missing, total, out=np.full_like(missing, 0.5), where=total > 0)
+    return np.asarray(fine[0] + step * (index + np.minimum(offset, 1.0)))

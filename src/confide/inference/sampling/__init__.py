@@ -1,0 +1,1 @@
+"""Chains: how they are put together, started, adapted and run."""

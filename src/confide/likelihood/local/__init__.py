@@ -1,0 +1,1 @@
+"""Routes for one noisy value per record."""

@@ -1,0 +1,1 @@
+"""Routes for a noisy mean, exact and normal."""

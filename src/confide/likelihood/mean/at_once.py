@@ -1,0 +1,182 @@
+"""The inversion of `inversion` at a few θ, in NumPy: what is asked for once does not wait for a compiler.
+
+Continuous noise only. Each contour is summed twice, with a step of the frequency and with a shorter one: they differ by
+what is aliased. What lies beyond the last frequency is bounded as in `contour`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from confide.likelihood.batched import filled
+from confide.likelihood.inversion.atoms import atom_values
+from confide.likelihood.inversion.contour import log_beyond
+from confide.likelihood.noise.transform import GaussianTransform, LaplaceTransform, NoiseTransform
+from confide.likelihood.slow_inversion.contours import Contour, Record, contours
+
+if TYPE_CHECKING:
+    from confide.likelihood.inversion.frequencies import Group
+
+Floats = NDArray[np.float64]
+Complexes = NDArray[np.complex128]
+
+#: θ up to which this costs less than compiling does
+MOST = 32
+#: the shorter step
+_SHORTER = 0.7
+#: |M|² − 1 and |M| where M vanishes, as a fair coin's does at half its period: its n-th power is nothing
+_LEAST, _VANISHED = -1.0 + 1e-15, 1e-100
+
+
+def serves(transform: NoiseTransform | None) -> bool:
+    """Whether noise is Laplace's or Gaussian, around a statistic without a lattice."""
+    return type(transform) in (LaplaceTransform, GaussianTransform)
+
+
+def invert_at_once(group: Group, thetas: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:
+    """log p, a bound on its error and the score (B, Y, d) at (θ, y) pairs (B, Y)."""
+    many, model, reference = len(thetas), group.model, float(group.inversion.reference)
+    nodes, slopes = group.nodes(filled(thetas)), group.slopes(filled(thetas))
+    weights, changes = np.asarray(nodes.weights), np.asarray(slopes.weights)
+    s = np.asarray(nodes.s) - reference
+    atoms = atom_values(model.population, model.channel.statistic) - reference  # type: ignore[arg-type]
+    log_prob, error = np.empty(y.shape), np.empty(y.shape)
+    score = np.empty((*y.shape, thetas.shape[1]))
+    turns = _turns(group, s) if s.ndim == 1 else ()
+    for row in range(many):
+        values = s if s.ndim == 1 else s[row]
+        record = Record(values, weights[row : row + 1], 0, atoms, changes[row : row + 1])
+        found = _Mean(group, record, turns or _turns(group, values))(y[row] - reference)
+        log_prob[row], error[row], score[row] = found.log_prob, found.error, found.score
+    return log_prob, error, score
+
+
+@dataclass(frozen=True, eq=False)
+class _Turns:
+    """Frequencies t (F,), and at each of them e^{its/n} − 1 of every value, as two matrices (F, J)."""
+
+    t: Floats
+    real: Floats
+    imaginary: Floats
+
+
+def _turns(group: Group, s: Floats) -> tuple[_Turns, ...]:
+    """With the step of the group, and with the shorter one."""
+    grid, frequencies, n = group.inversion.grid, group.inversion.frequencies, float(group.inversion.n)
+    found = []
+    for share in (1.0, _SHORTER):
+        t = np.asarray(share * float(grid.step) * np.arange(math.ceil(frequencies / share) + 1), dtype=np.float64)
+        phase = np.outer(t / n, s)
+        found.append(_Turns(t, -2.0 * np.sin(0.5 * phase) ** 2, np.sin(phase)))
+    return tuple(found)
+
+
+@dataclass(frozen=True, eq=False)
+class _Found:
+    """log p (Y,), its error relative to p, and the score (Y, d)."""
+
+    log_prob: Floats
+    error: Floats
+    score: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class _Mean:
+    """The noisy mean of records of one θ."""
+
+    group: Group
+    record: Record
+    turns: tuple[_Turns, ...]
+
+    def __call__(self, y: Floats) -> _Found:
+        inversion = self.group.inversion
+        log_prob, error, score = np.empty(y.size), np.empty(y.size), np.empty((y.size, len(self._slopes)))
+        for contour in contours(inversion.transform, int(inversion.n), float(inversion.grid.step), self.record, y):
+            at = contour.which
+            coarse, fine = (self._along(contour, y[at], turns) for turns in self.turns)
+            known = np.isfinite(coarse.log_prob) & np.isfinite(fine.log_prob) & contour.fits
+            apart = np.where(known, coarse.log_prob, 0.0) - np.where(known, fine.log_prob, 0.0)
+            error[at] = np.where(known, np.abs(apart) + fine.error, np.inf)
+            log_prob[at], score[at] = fine.log_prob, fine.score
+        return _Found(log_prob, error, score)
+
+    @property
+    def _slopes(self) -> Floats:
+        assert self.record.weight_slopes is not None
+        return np.asarray(self.record.weight_slopes[0])
+
+    def _along(self, contour: Contour, y: Floats, turns: _Turns) -> _Found:
+        """One sum over the frequencies; beyond a pole the residue is added, and mostly is all."""
+        transform, n, record = self.group.inversion.transform, float(self.group.inversion.n), self.record
+        tilted, lift, log_total = _tilted(record, contour.tau / n)
+        x, z = turns.real @ tilted, turns.imaginary @ tilted
+        # n log M, accurate where M is near 1
+        log_m = 0.5 * n * np.log1p(np.maximum(2.0 * x + x * x + z * z, _LEAST)) + 1j * n * np.arctan2(z, 1.0 + x)
+        log_noise = _log_noise(transform, contour.tau, turns.t)
+        terms = np.exp(log_m + log_noise - log_noise[0].real) * (turns.t[1] / math.pi)
+        terms[0] *= 0.5
+        moved = (self._slopes * lift).T
+        m = 1.0 + x + 1j * z
+        seen = np.abs(m) > _VANISHED
+        change_of_m = turns.real @ moved + moved.sum(axis=0) + 1j * (turns.imaginary @ moved)
+        slope = n * np.where(seen, 1.0 / np.where(seen, m, 1.0), 0.0)[:, None] * change_of_m
+        waves = np.exp(-1j * np.outer(y, turns.t))
+        total, change = (waves @ terms).real, (waves @ (terms[:, None] * slope)).real
+        peak = n * log_total + log_noise[0].real - contour.tau * y
+        off = self._beyond(contour.tau, tilted, float(turns.t[-1])) + 2.0**-52 * np.sum(np.abs(terms))
+        residue, of_residue = self._residue(contour.crossed, y)
+        top = np.maximum(peak, residue)
+        down, tail = np.exp(peak - top), np.exp(residue - top)
+        p = total * down + tail
+        usable = p > 0
+        safe = np.where(usable, p, 1.0)
+        score = (change * down[:, None] + np.outer(tail, of_residue)) / safe[:, None]
+        error = np.where(usable & np.all(np.isfinite(score), axis=1), off * down / safe, np.inf)
+        return _Found(np.where(usable, top + np.log(safe), -np.inf), error, np.where(usable[:, None], score, 0.0))
+
+    def _beyond(self, tau: float, tilted: Floats, last: float) -> float:
+        """A bound on the integral after the last frequency, over the integrand at the first."""
+        n, s = float(self.group.inversion.n), self.record.s
+        variance = float(tilted @ (s - tilted @ s) ** 2)
+        in_atoms = (self.record.atom >= 0).astype(float)
+        log_m = n * float(log_beyond(s, tilted, in_atoms, last / n, variance))
+        return math.exp(min(log_m + _log_tail(self.group.inversion.transform, tau, last), 700.0)) / math.pi
+
+    def _residue(self, side: float, y: Floats) -> tuple[Floats, Floats]:
+        """log of the residue of a pole that was passed, if one was, and its score (d,)."""
+        if side == 0:
+            return np.full(y.size, -np.inf), np.zeros(len(self._slopes))
+        n, pole = float(self.group.inversion.n), float(self.group.inversion.transform.pole)
+        _, lift, log_total = _tilted(self.record, side * pole / n)
+        return n * log_total - side * pole * y + math.log(0.5 * pole), n * (self._slopes @ lift)
+
+
+def _tilted(record: Record, kappa: float) -> tuple[Floats, Floats, float]:
+    """The weights tilted by e^{κs}, what each of them is multiplied by for that, and log M(κ)."""
+    exponent, weights = kappa * record.s, record.weights[0]
+    # 1 + Σ w (e^{κs} − 1): n times its logarithm keeps its digits where n is large and κ is small
+    gentle = np.max(np.abs(exponent)) < 1.0
+    top = 0.0 if gentle else float(np.max(exponent))
+    lift = np.exp(exponent - top)
+    total = math.log1p(weights @ np.expm1(exponent)) if gentle else top + math.log(weights @ lift)
+    lift = lift * math.exp(top - total)
+    return weights * lift, lift, total
+
+
+def _log_noise(transform: Any, tau: float, t: Floats) -> Complexes:
+    """log of the noise's transform at ζ = τ + it."""
+    square = (float(transform.scale) * (tau + 1j * t)) ** 2
+    return np.asarray(0.5 * square if isinstance(transform, GaussianTransform) else -np.log(1.0 - square))
+
+
+def _log_tail(transform: Any, tau: float, last: float) -> float:
+    """A bound on log ∫ |N(τ + it)/N(τ)| dt from the last frequency on."""
+    b = float(transform.scale)
+    if isinstance(transform, GaussianTransform):
+        return -0.5 * (b * last) ** 2 - math.log(b * b * last)
+    return math.log(abs(1.0 - (b * tau) ** 2)) - 2.0 * math.log(b) - math.log(last)

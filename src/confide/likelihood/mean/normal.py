@@ -1,0 +1,158 @@
+"""The normal route: the central limit theorem for a mean (Sec 3.1 and 3.2 of the paper), labelled as an approximation.
+
+    S ~ N(μ_s(θ), Σ_s(θ)/n),       Y = S + V
+
+With Gaussian noise Y is normal, in any dimension. With Laplace noise the density of a scalar Y is in closed form,
+φ(z) [R(r − z) + R(r + z)] / 2b with z = (y − μ)/σ, r = σ/b and R the Mills ratio. Any other noise is convolved
+through its transform.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from confide.likelihood.inversion.contour import contour, pulled_in
+from confide.likelihood.inversion.frequencies import frequency_grid
+from confide.likelihood.inversion.integral import integrate
+from confide.likelihood.mean.mills import log_mills
+from confide.likelihood.noise.transform import DiscreteTransform
+from confide.likelihood.record_law.moments import MovingLaw, law_for, moments
+from confide.likelihood.record_law.record import RecordLaw
+from confide.likelihood.record_law.traced import moving_law
+from confide.likelihood.route import Floats, Route, require_finite
+from confide.mechanism.additive import AdditiveLaw
+from confide.mechanism.lattice import DiscreteGaussian, DiscreteLaplace
+from confide.mechanism.noise import GaussianNoise, LaplaceNoise, Noise
+from confide.mechanism.noiseless import NoiselessLaw
+from confide.statistic import Mean
+
+if TYPE_CHECKING:
+    from confide.model import Model
+
+
+_FREQUENCIES = 1024
+
+
+class NormalRoute(Route):
+    """The paper's normal approximation of an additive statistic."""
+
+    name = "normal"
+    error = "of the central limit theorem, not known"
+    approximate = True
+
+    def refuses(self, model: Model) -> str | None:
+        """A mean, with Gaussian noise in any dimension or any additive noise in one."""
+        channel = model.channel
+        if not isinstance(channel.statistic, Mean):
+            return "the central limit theorem serves a Mean; use route 'order', 'records' or 'pool'"
+        if isinstance(channel.law, NoiselessLaw):
+            return None
+        if not isinstance(channel.law, AdditiveLaw):
+            return "the normal route serves additive noise; use latent methods"
+        if channel.statistic.dimension > 1 and not isinstance(channel.law.noise, GaussianNoise):
+            return "a vector with noise that is not Gaussian has no normal law; use latent methods (method='mhaar')"
+        return None
+
+    def log_prob(self, model: Model, theta: jax.Array, value: jax.Array) -> jax.Array:
+        """log p(y | θ) with moving nodes."""
+        s, weights = moving_law(model.population, model.channel.statistic, theta)
+        mean, covariance = moments(s, weights)
+        return log_density(model.channel.law, value, mean, covariance / model.channel.n)
+
+    def log_likelihood(self, model: Model, thetas: Any, values: Any) -> Floats:
+        """All θ at once."""
+        law = law_for(model.population, model.channel.statistic, thetas)
+        known = float(model.channel.n), np.asarray(thetas), np.asarray(values)
+        found = _log_likelihood(law, model.channel.law, *known)
+        return require_finite(model, thetas, values, found)
+
+    def information(self, model: Model, thetas: Any) -> jax.Array:
+        """Closed for Gaussian noise; for scalar noise of another kind, ∫ (∂ log p)² p dy under the normal model."""
+        from confide.likelihood.mean.normal_information import normal_information
+
+        return normal_information(model, np.asarray(thetas))
+
+
+def log_density(law: Any, value: jax.Array, mean: jax.Array, covariance: jax.Array) -> jax.Array:
+    """log p(y) of a normal mean (k,) with its covariance, under a channel's law."""
+    if mean.shape[0] > 1 or isinstance(law, NoiselessLaw) or isinstance(law.noise, GaussianNoise):
+        noise = 0.0 if isinstance(law, NoiselessLaw) else law.noise.scale**2
+        return log_normal(jnp.atleast_1d(value) - mean, covariance + noise * jnp.eye(mean.shape[0]))
+    return convolved(law.noise, value - mean[0], jnp.sqrt(covariance[0, 0]))
+
+
+def log_normal(residual: jax.Array, covariance: jax.Array) -> jax.Array:
+    """log density of N(0, covariance) at a residual (k,)."""
+    return log_normal_by_root(residual, jnp.linalg.cholesky(covariance))
+
+
+def log_normal_by_root(residual: jax.Array, root: jax.Array) -> jax.Array:
+    """The same, given the Cholesky root of the covariance."""
+    single = residual.size == 1
+    z = residual / root[0] if single else jax.scipy.linalg.solve_triangular(root, residual, lower=True)
+    return -0.5 * z @ z - jnp.sum(jnp.log(jnp.diag(root))) - 0.5 * residual.size * math.log(2 * math.pi)
+
+
+def convolved(noise: Noise, residual: jax.Array, spread: jax.Array) -> jax.Array:
+    """log density (log mass on a lattice) of noise around N(0, spread²), at a residual y − μ."""
+    if isinstance(noise, LaplaceNoise):
+        return normal_laplace(residual, spread, noise.scale)
+    if isinstance(noise, DiscreteLaplace | DiscreteGaussian):
+        return _normal_on_lattice(noise, residual, spread)
+    # any other symmetric noise, through its characteristic function; the normal part has decayed at 9 spreads
+    t = jnp.linspace(0.0, 9.0, 4 * _FREQUENCIES) / jax.lax.stop_gradient(spread)
+    terms = jnp.exp(-0.5 * (spread * t) ** 2) * noise.characteristic(t) * jnp.cos(t * residual)
+    return jnp.log(jnp.trapezoid(terms, t) / jnp.pi)
+
+
+def _normal_on_lattice(noise: DiscreteLaplace | DiscreteGaussian, residual: jax.Array, spread: jax.Array) -> jax.Array:
+    """A normal variable rounded to the noise's lattice, plus the noise: the inversion with a normal transform."""
+    gaussian = isinstance(noise, DiscreteGaussian)
+    transform = DiscreteTransform(noise.scale, noise.step, gaussian=gaussian)
+    still = jax.lax.stop_gradient(spread)
+    grid = frequency_grid(transform, still, 1.0)
+    log_share = jnp.zeros(())
+    if not gaussian:  # tilted to the pole, the normal law has its mean at σ²/b
+        residual, log_share = pulled_in(transform, residual, still**2 / noise.scale + 10.0 * still + transform.step)
+    tau = jax.lax.stop_gradient(residual / (still**2 + transform.variance))
+    path = contour(transform, tau, jnp.zeros(()), residual, grid)
+    zeta = jax.lax.complex(jnp.broadcast_to(path[0], (_FREQUENCIES,)), grid.step * jnp.arange(_FREQUENCIES))
+    log_m = 0.5 * (spread * zeta) ** 2
+    return log_share + integrate(transform, log_m, jnp.zeros(()), path, residual, grid).density.log_prob
+
+
+def normal_laplace(residual: jax.Array, spread: jax.Array, scale: jax.Array | float) -> jax.Array:
+    """log density of a normal plus a Laplace variable, in the closed normal–Laplace form.
+
+    Where an argument of R is positive, φ(z) R(r ∓ z) is taken in logs, and e^{r²/2} is never formed; where it is
+    negative (|z| > r) the product is e^{r²/2 ∓ rz} Φ(±z − r), where the squares of a large z have cancelled on paper.
+    """
+    spreads = spread > 0  # where every record is clipped, the noise is all there is
+    safe = jnp.where(spreads, spread, scale)
+    z, r = residual / safe, safe / scale
+    left, right = _one_side(jnp.stack([z, -z]), r)
+    return jnp.where(spreads, jnp.logaddexp(left, right), -jnp.abs(residual) / scale) - jnp.log(2.0 * scale)
+
+
+def _one_side(z: jax.Array, r: jax.Array) -> jax.Array:
+    """log φ(z) R(r − z)."""
+    beyond = z > r
+    near, far = jnp.where(beyond, 0.0, z), jnp.where(beyond, z, r)
+    inside = -0.5 * near**2 - 0.5 * math.log(2 * math.pi) + log_mills(r - near)
+    return jnp.where(beyond, r * (0.5 * r - far) + jax.scipy.special.log_ndtr(far - r), inside)
+
+
+@jax.jit
+def _log_likelihood(
+    law: RecordLaw | MovingLaw, noise: Any, n: float, thetas: jax.Array, values: jax.Array
+) -> jax.Array:
+    def per_theta(theta: jax.Array) -> jax.Array:
+        mean, covariance = moments(*law.at(theta))
+        return jax.vmap(lambda value: log_density(noise, value, mean, covariance / n))(values)
+
+    return jax.vmap(per_theta)(thetas)

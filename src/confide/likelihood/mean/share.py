@@ -1,0 +1,282 @@
+"""Shares: the mean of a statistic that takes two values, such as `x > 1`, with noise. A finite sum, in closed form.
+
+Let s be b with probability q(θ) and a otherwise. The number K of records with s = b is binomial, the mean is
+u_K = a + (b − a)K/n, and
+
+    p(y | θ) = Σ_k C(n, k) q^k (1 − q)^{n−k} f(y − u_k),
+
+with f the density (or, on a lattice, the mass) of the noise: n + 1 positive terms, so that no digit is lost however far
+out y lies. θ enters through q alone, hence F(θ) = ∇q ∇qᵀ F_q with
+
+    F_q = ∫ (∂_q p)²/p dy,      ∂_q p(y) = n Σ_k C(n−1, k) q^k (1 − q)^{n−1−k} {f(y − u_{k+1}) − f(y − u_k)},
+
+which needs no division by q and holds at q = 0 and 1. A statistic that is constant is the case q = 1.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.scipy.special import logsumexp, xlogy
+from numpy.typing import NDArray
+from scipy import special
+
+from confide.likelihood.cached import once
+from confide.likelihood.local.response import Cells, level_law
+from confide.likelihood.noise.lattice import finite_values
+from confide.likelihood.record_law.record import RecordLaw
+from confide.likelihood.route import Route, require_finite
+from confide.mechanism.additive import AdditiveLaw
+from confide.mechanism.lattice import LatticeNoise, lattice_index
+from confide.population import Population
+from confide.statistic import Mean
+
+if TYPE_CHECKING:
+    from confide.model import Model
+
+Floats = NDArray[np.float64]
+
+#: records up to which all n + 1 terms are summed: a grid of 400 θ costs a tenth of a second there
+_MOST_RECORDS = 20_000
+#: numbers held at once, 32 MB of doubles
+_ROOM = 2**22
+#: sums of products of scaled probabilities below this are done again in logarithms, before they underflow
+_SMALL = 1e-200
+#: probabilities of K this far below the largest (in logarithms) are left out of an integral over y
+_UNSEEN = 80.0
+#: Gauss–Legendre nodes on each panel of y
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
+#: edges of panels, in scales of the noise: from a kink of f outwards, and beyond the last u_k
+_BESIDE = 0.75 * 1.6 ** np.arange(40)
+_BEYOND = np.asarray([0.0, 0.5, 1.0, 2.0, 3.5, 5.5, 8.0, 11.0, 16.0, 22.0, 30.0, 45.0])
+#: most points of a noise's lattice that an integral over y becomes a sum of
+_MOST_POINTS = 200_000
+
+
+class Share(eqx.Module):
+    """The two values of s, the lower first, and the law that says how probable each is (equal if there is one)."""
+
+    law: Cells | RecordLaw
+    member: Floats
+    low: float = eqx.field(static=True)
+    high: float = eqx.field(static=True)
+
+    def masses(self, theta: jax.Array) -> jax.Array:
+        """(1 − q, q) at one θ, each as exact as the distribution function, so that neither is a difference from one."""
+        return jnp.asarray(self.member) @ self.law.weights(theta)
+
+    def masses_at(self, thetas: Floats) -> Floats:
+        """(1 − q, q) at known θ: shape (M, 2)."""
+        return np.asarray(self.law.weights_at(thetas) @ self.member.T)
+
+    def slopes_at(self, thetas: Floats) -> Floats:
+        """∂q/∂θ at known θ: shape (M, d)."""
+        return np.asarray(np.einsum("j,tjd->td", self.member[1], self.law.slopes_at(thetas)))
+
+
+@once
+def share_of(population: Population, statistic: Mean) -> Share | None:
+    """The two values that s(clip X) can take with positive probability, or None where it has more."""
+    values = finite_values(population, statistic)
+    if values is None:
+        return None
+    known = np.asarray(values)
+    law = level_law(population, statistic, 0.5 * (known[:-1] + known[1:]))
+    # a value that s takes at one point only (sign(x) at 0) is no value of a continuous population
+    taken = known[np.unique(np.argmin(np.abs(law.s[0][:, None] - known), axis=1))]
+    if taken.size > 2:
+        return None
+    nearest = np.argmin(np.abs(law.s[0][:, None] - taken), axis=1)
+    member = (np.arange(2)[:, None] == nearest + (2 - taken.size)).astype(float)
+    return Share(law, member, float(taken[0]), float(taken[-1]))
+
+
+def _log_binomial(n: int, masses: Floats) -> Floats:
+    """log P(K = k) for k = 0, …, n at each row of (1 − q, q): shape (M, n + 1)."""
+    k = np.arange(n + 1.0)
+    ways = special.gammaln(n + 1.0) - special.gammaln(k + 1.0) - special.gammaln(n - k + 1.0)
+    return np.asarray(ways + special.xlogy(k, masses[:, 1:]) + special.xlogy(n - k, masses[:, :1]))
+
+
+def _points(model: Model, share: Share) -> Floats:
+    """u_k for k = 0, …, n; rounded as the mechanism does (halves up) where the noise is on a lattice."""
+    n, noise = model.channel.n, model.channel.law.noise  # type: ignore[attr-defined]
+    points = share.low + (share.high - share.low) * (np.arange(n + 1.0) / n)
+    if isinstance(noise, LatticeNoise):  # u/step is off by a few units in its last place, which must not decide a half
+        return np.floor(points / noise.step + 0.5 + 1e-9)
+    return points
+
+
+def _log_noise(model: Model, values: Any, points: Any) -> jax.Array:
+    """log f(y − u) of each value and point: shapes broadcast."""
+    noise = model.channel.law.noise  # type: ignore[attr-defined]
+    if isinstance(noise, LatticeNoise):
+        index, on_lattice = lattice_index(values, noise.step)
+        return jnp.where(on_lattice, noise.log_mass(index - points), -jnp.inf)
+    return noise.log_prob(values - points)
+
+
+class ShareRoute(Route):
+    """Binomial counts with noise, summed term by term.
+
+    >>> import confide as cf
+    >>> channel = cf.Channel(cf.Mean("x > 1", bounds=(-9, 9)), cf.Laplace(cf.PureDP(1.0)), n=2)
+    >>> model = cf.Model(cf.populations.normal_mean(), channel)
+    >>> print(model.log_likelihood(1.0, 0.5, route="share").round(6))      # log((1 + 1/e)/2)
+    -0.379885
+    """
+
+    name = "share"
+    error = "none"
+
+    def refuses(self, model: Model) -> str | None:
+        """A scalar mean of two values with additive noise, of not too many records."""
+        channel = model.channel
+        if not isinstance(channel.statistic, Mean) or channel.statistic.dimension > 1:
+            return "the share route serves a scalar Mean; use route 'order', 'records' or 'normal'"
+        if not isinstance(channel.law, AdditiveLaw):
+            return "the share route serves additive noise; use latent methods for other mechanisms"
+        if channel.n > _MOST_RECORDS:
+            return f"the share route serves up to {_MOST_RECORDS:,} records; use route 'spectral'"
+        noise, (low, high) = channel.law.noise, channel.statistic.ranges[0]
+        if isinstance(noise, LatticeNoise) and (high - low + 90 * noise.scale) / noise.step > _MOST_POINTS:
+            return "the share route serves lattices of fewer points; use route 'spectral'"
+        if share_of(model.population, channel.statistic) is None:
+            return "the share route serves statistics of two values, such as x > 1; use route 'spectral'"
+        return None
+
+    def log_prob(self, model: Model, theta: jax.Array, value: jax.Array) -> jax.Array:
+        """The sum in logarithms, inside a trace."""
+        share, n = _share(model), model.channel.n
+        below, above = share.masses(theta)
+        k = np.arange(n + 1.0)
+        ways = special.gammaln(n + 1.0) - special.gammaln(k + 1.0) - special.gammaln(n - k + 1.0)
+        log_binomial = ways + xlogy(k, above) + xlogy(n - k, below)
+        return jnp.asarray(logsumexp(log_binomial + _log_noise(model, value, _points(model, share))))
+
+    def log_likelihood(self, model: Model, thetas: Any, values: Any) -> Floats:
+        """A product of two matrices, P(K = k | θ) and f(y − u_k), and again in logarithms where that underflows."""
+        thetas, values = np.asarray(thetas), np.asarray(values)
+        share, n = _share(model), model.channel.n
+        masses = share.masses_at(thetas)
+        points, result = _points(model, share), np.empty((len(thetas), len(values)))
+        most = max(1, _ROOM // (n + 1))
+        for column in range(0, len(values), most):
+            some = slice(column, column + most)
+            log_noise = np.asarray(_log_noise(model, values[some, None], points))
+            for row in range(0, len(thetas), most):
+                rows = slice(row, row + most)
+                result[rows, some] = _log_product(_log_binomial(n, masses[rows]), log_noise)
+        return require_finite(model, thetas, values, result)
+
+    def information(self, model: Model, thetas: Any) -> jax.Array:
+        """∇q ∇qᵀ F_q."""
+        share, thetas = _share(model), np.asarray(thetas)
+        masses = share.masses_at(thetas)
+        slopes = share.slopes_at(thetas)
+        # where q does not move with θ nothing is told, whatever F_q is
+        told = [
+            _about_share(model, share, mass) if np.any(slope) else 0.0
+            for mass, slope in zip(masses, slopes, strict=True)
+        ]
+        return jnp.asarray(np.asarray(told)[:, None, None] * slopes[:, :, None] * slopes[:, None, :])
+
+
+def _share(model: Model) -> Share:
+    statistic = model.channel.statistic
+    assert isinstance(statistic, Mean)
+    share = share_of(model.population, statistic)
+    assert share is not None  # `refuses` has looked at it
+    return share
+
+
+def _log_product(log_binomial: Floats, log_noise: Floats) -> Floats:
+    """log Σ_k e^{binomial + noise} of rows (M, n + 1) and (Y, n + 1)."""
+    tops = [rows.max(axis=1) for rows in (log_binomial, log_noise)]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        scaled = [np.exp(rows - top[:, None]) for rows, top in zip((log_binomial, log_noise), tops, strict=True)]
+        total = scaled[0] @ scaled[1].T
+        result = np.log(total) + tops[0][:, None] + tops[1]
+    for i, j in zip(*np.nonzero(~(total > _SMALL)), strict=True):
+        result[i, j] = special.logsumexp(log_binomial[i] + log_noise[j])
+    return np.asarray(result)
+
+
+def _about_share(model: Model, share: Share, masses: Floats) -> float:
+    """F_q: the information about q = masses[1] itself, an integral over y."""
+    n, points = model.channel.n, _points(model, share)
+    probability = np.exp(_log_binomial(n, masses[None])[0])
+    fewer = np.exp(_log_binomial(n - 1, masses[None])[0])
+    seen = np.flatnonzero(probability > np.exp(-_UNSEEN) * probability.max())
+    first, last = max(0, int(seen[0]) - 1), min(n, int(seen[-1]) + 1)
+    # ∂_q P(K = k) = n {P(K' = k − 1) − P(K' = k)}, K' of n − 1 records
+    slope = n * (np.concatenate([[0.0], fewer]) - np.concatenate([fewer, [0.0]]))[first : last + 1]
+    points, probability = points[first : last + 1], probability[first : last + 1]
+    (y, weight), between = _y_rule(model, points)
+    total = _told_between(model, points, probability, slope, *between) if between else 0.0
+    most = max(1, _ROOM // points.size)
+    for start in range(0, y.size, most):
+        some = slice(start, start + most)
+        log_noise = np.asarray(_log_noise(model, y[some, None], points))
+        top = log_noise.max(axis=1, keepdims=True)
+        noise = np.exp(log_noise - top)
+        total += _told(noise @ probability, noise @ slope, weight[some] * np.exp(top[:, 0]))
+    return total
+
+
+def _told(p: Floats, dp: Floats, weight: Floats) -> float:
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return float(np.sum(np.where(p > 0, weight * dp**2 / p, 0.0)))
+
+
+def _told_between(model: Model, points: Floats, probability: Floats, slope: Floats, offset: Floats, w: Floats) -> float:
+    """The integral between the first point and the last, by nodes that are placed alike between any two neighbours.
+
+    The noise from point to node depends on how many points are between them alone: p at such nodes is a convolution.
+    """
+    count = points.size
+    apart = (points[-1] - points[0]) / (count - 1) * np.arange(-(count - 1), count - 1)
+    total = 0.0
+    for each, weight in zip(offset, w, strict=True):
+        log_noise = np.asarray(_log_noise(model, each + apart, 0.0))
+        top = float(log_noise.max())
+        noise = np.exp(log_noise - top)
+        p, dp = (np.convolve(part, noise)[count - 1 : 2 * count - 2] for part in (probability, slope))
+        total += _told(p, dp, weight * np.exp(top))
+    return total
+
+
+Rule = tuple[Floats, Floats]
+
+
+def _y_rule(model: Model, points: Floats) -> tuple[Rule, Rule | None]:
+    """Nodes and weights for an integral over y; and those from one point to the next, at which panels end, if any.
+
+    Panels are graded where the noise is narrow. On the noise's own lattice the integral is a sum.
+    """
+    noise = model.channel.law.noise  # type: ignore[attr-defined]
+    low, high = np.sort(points[[0, -1]])
+    if isinstance(noise, LatticeNoise):  # here points are whole numbers of steps
+        reach = np.ceil(_BEYOND[-1] * max(1.0, noise.scale / noise.step))
+        y = noise.step * np.arange(low - reach, high + reach + 1)
+        return (y, np.ones_like(y)), None
+    tail = noise.scale * _BEYOND
+    below, above = _panels(low - tail[::-1]), _panels(high + tail)
+    outside = np.concatenate([below[0], above[0]]), np.concatenate([below[1], above[1]])
+    if points.size == 1:
+        return outside, None
+    gap = (high - low) / (points.size - 1)
+    beside = noise.scale * _BESIDE
+    beside = beside[beside < 0.5 * gap]
+    return outside, _panels(
+        np.unique(np.concatenate([[0.0], beside, [0.5 * gap] if beside.size else [], gap - beside, [gap]]))
+    )
+
+
+def _panels(edges: Floats) -> Rule:
+    half = 0.5 * np.diff(edges)[:, None]
+    return (edges[:-1, None] + half * (1 + _NODES)).ravel(), (half * _WEIGHTS).ravel()

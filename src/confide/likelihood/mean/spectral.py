@@ -1,0 +1,149 @@
+"""The spectral route: the exact law of a noisy mean, by inverting its transform.
+
+p(y | θ) for `Mean` of a scalar s with Laplace or Gaussian noise, continuous or on a lattice, for any n ≥ 2 at which the
+transform decays. No central limit theorem: clipping, skewness and lattices are all in it. What is chosen here is the
+route to each value: `spectral_plan` has the frequency grids, `inversion` does the integral.
+
+Errors are checked, not assumed: a bound on the integral beyond the last frequency must be below 1e-10 of the whole.
+Where it is not met the atoms of the record's law are taken out and as many frequencies used as it takes (`slow`); on a
+lattice the law of the sum is added up (`sums`).
+"""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import jax
+import numpy as np
+from numpy.typing import NDArray
+
+from confide.errors import AccuracyError
+from confide.likelihood.inversion import shared_contours
+from confide.likelihood.inversion.frequencies import CUT, SETTLED, Group, in_blocks, plan
+from confide.likelihood.mean import inside_a_trace
+from confide.likelihood.noise.channel import noise_transform
+from confide.likelihood.route import Route, require_finite
+from confide.likelihood.slow_inversion import rounded, rounded_sums
+from confide.likelihood.slow_inversion.pairs import SETTLED as SETTLED_SLOWLY
+from confide.likelihood.slow_inversion.pairs import invert_slowly
+from confide.mechanism.additive import AdditiveLaw
+from confide.statistic import Mean
+
+if TYPE_CHECKING:
+    from confide.model import Model
+
+Floats = NDArray[np.float64]
+
+
+#: θ at which rounded means are computed by cells, about a second each
+_MOST_BY_CELLS = 32
+
+
+class SpectralRoute(Route):
+    """Exact inversion of the transform of a noisy scalar mean."""
+
+    name = "spectral"
+    error = "none (checked to 1e-7)"
+
+    def refuses(self, model: Model) -> str | None:
+        """A scalar mean with additive noise, of two records or more."""
+        channel = model.channel
+        if not isinstance(channel.statistic, Mean) or channel.statistic.dimension > 1:
+            return "the spectral route serves a scalar Mean; use route 'order', 'records' or 'normal'"
+        if channel.n == 1:
+            return "the mean of one record is the record itself; use route 'records'"
+        if not isinstance(channel.law, AdditiveLaw) or noise_transform(model) is None:
+            return "the spectral route serves Laplace and Gaussian noise; use latent methods for other noise"
+        return None
+
+    def log_likelihood(self, model: Model, thetas: Any, values: Any) -> Floats:
+        """Grouped, checked inversion at concrete θ and y."""
+        thetas, values = np.asarray(thetas), np.asarray(values)
+        if rounded.serves(model):
+            found = rounded.log_likelihood(model, thetas, values, partial(_inverted, model))
+        else:
+            found = _inverted(model, thetas, values)
+        return require_finite(model, thetas, values, found)
+
+    def log_prob(self, model: Model, theta: jax.Array, value: jax.Array) -> jax.Array:
+        """One θ inside a trace, where nothing can be tried again."""
+        return inside_a_trace.log_prob(model, theta, value)
+
+    def information(self, model: Model, thetas: Any) -> jax.Array:
+        """∫ score scoreᵀ p dy on panels of y."""
+        from confide.likelihood.mean.spectral_information import spectral_information
+
+        return spectral_information(model, np.asarray(thetas))
+
+
+def _inverted(model: Model, thetas: Floats, values: Floats) -> Floats:
+    """log p at all θ and values, or an error in words."""
+    result, cut = np.full((len(thetas), len(values)), -np.inf), np.full((len(thetas), len(values)), np.inf)
+    groups = plan(model, thetas)
+    for group in (each for each in groups if not each.slow):
+        result[group.index], cut[group.index] = _at_values(group, thetas[group.index], values)
+    lost = _lost(result, cut)
+    for group in groups:
+        if np.any(lost[group.index]):
+            _decide(group, lost[group.index], values, result, cut)
+    if rounded.coarse(model):
+        _by_cells(model, thetas, values, result, cut)
+    _require_decay(model, values, result, cut)
+    return result
+
+
+def _by_cells(model: Model, thetas: Floats, values: Floats, result: Floats, cut: Floats) -> None:
+    """Put what cells say where a rounded mean has not been inverted, if that is at few θ."""
+    lost = _lost(result, cut)
+    rows = np.flatnonzero(np.any(lost, axis=1))
+    if not 0 < rows.size <= _MOST_BY_CELLS:
+        return
+    for row, (low, high) in zip(rows, rounded.ends_of(model, thetas[rows]), strict=True):
+        log_p, error = rounded_sums.log_likelihood(model, thetas[row], (low, high), values[lost[row]])
+        sure = error < SETTLED_SLOWLY
+        result[row, np.flatnonzero(lost[row])[sure]], cut[row, np.flatnonzero(lost[row])[sure]] = log_p[sure], 0.0
+
+
+def _lost(log_prob: Floats, cut: Floats) -> NDArray[np.bool_]:
+    """Where too much may have been cut off, unless p is negligible beside its largest sure value even with that."""
+    sure = cut < CUT
+    best = np.max(np.where(sure, log_prob, -np.inf), axis=0, keepdims=True)
+    with np.errstate(invalid="ignore"):
+        most = np.where(np.isfinite(cut), log_prob + np.log1p(cut), np.inf)
+    return ~sure & ~(most < best + math.log(CUT))
+
+
+def _require_decay(model: Model, values: Floats, log_prob: Floats, cut: Floats) -> None:
+    """Refuse where what was cut off matters: at a θ whose likelihood is not negligible beside that of the best."""
+    lost = np.any(_lost(log_prob, cut) & ~np.isnan(log_prob), axis=0)
+    if np.any(lost):
+        raise AccuracyError(
+            f"the transform of {model.channel.statistic} with n = {model.channel.n} does not decay fast enough to be "
+            f"inverted to {SETTLED_SLOWLY:g} at y = {values[np.argmax(lost)]:g} (few records, a continuous law with "
+            "atoms, and Laplace noise; or a value far from all that theta explains); use latent methods (infer with "
+            "method='mhaar'), or route 'normal' for an approximation"
+        )
+
+
+def _decide(group: Group, lost: NDArray[np.bool_], values: Floats, result: Floats, cut: Floats) -> None:
+    """Put log p and its error at the θ and values of the pairs that are lost where they belong."""
+    rows = group.index[np.any(lost, axis=1)]
+    columns = np.flatnonzero(np.any(lost, axis=0))
+    y = np.broadcast_to(values[columns], (len(rows), len(columns)))
+    thetas = group.thetas[np.any(lost, axis=1)]
+    result[np.ix_(rows, columns)], cut[np.ix_(rows, columns)] = invert_slowly(group, thetas, y)
+
+
+def _at_values(group: Group, thetas: Floats, values: Floats) -> tuple[Floats, Floats]:
+    """log p and cut-off at all θ and values: many values share contours, but one by one where that costs digits."""
+    inversion = group.inversion
+    each = np.broadcast_to(values, (len(thetas), len(values)))
+    if len(values) < shared_contours.FEWEST or not shared_contours.serve(inversion):
+        return in_blocks(group, inversion, thetas, each)
+    log_prob, cut, rounding = shared_contours.in_runs(inversion, group.law, thetas, values, group.spread)
+    spoilt = np.any(rounding > SETTLED, axis=1)
+    if np.any(spoilt):
+        log_prob[spoilt], cut[spoilt] = in_blocks(group, inversion, thetas[spoilt], each[spoilt])
+    return log_prob, cut

@@ -1,0 +1,307 @@
+"""Fisher information by the spectral route: F = ∫ score scoreᵀ p dy, the score by differentiating the inversion.
+
+Panels in y are halved until what is integrated, p and p times the square of each score, is the polynomial through its
+nodes (`y_rules`); on a lattice the integral is a sum.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING
+
+import jax
+import numpy as np
+from numpy.typing import NDArray
+
+from confide.errors import AccuracyError
+from confide.likelihood.batched import blocks, filled
+from confide.likelihood.inversion import integral as inv
+from confide.likelihood.inversion.atoms import atom_values, nearest_atom, ways
+from confide.likelihood.inversion.frequencies import Group, plan, tilt_of
+from confide.likelihood.mean.at_once import MOST, invert_at_once, serves
+from confide.likelihood.mean.y_rules import (
+    lattice_rule,
+    narrowed,
+    panel_edges,
+    panel_nodes,
+    reach,
+    roughness,
+    stretched,
+)
+from confide.likelihood.noise.channel import lattice_period, noise_step
+from confide.likelihood.noise.lattice import lattice_spacing
+from confide.likelihood.record_law.moments import Nodes, law_for, moments_at, nodes_at
+from confide.likelihood.record_law.record import ORDER
+from confide.likelihood.slow_inversion import pairs
+
+if TYPE_CHECKING:
+    from confide.model import Model
+
+Floats = NDArray[np.float64]
+
+_SPOILT, _NEGLIGIBLE = 1e-9, -46.0
+#: how far the noise goes beyond the records, in its scales
+_NOISE = 10.0
+#: with fewer records outside of atoms the density of y has lumps as narrow as the noise
+_FEW = 40.0
+#: how well each panel in y is resolved, relative to the whole, in how many rounds, and how many there may be
+_RESOLVED, _ROUNDS, _MOST_PANELS = 1e-7, 20, 3000
+#: what may be left of that in all
+_UNRESOLVED = 1e-5
+#: information below this share of what n records could tell is rounding
+_ROUNDING = 1e-10
+_CUT = 1e-9
+#: the share of the mass and of the information that may be lost, or held by tails whose p has not reached its accuracy
+_LARGEST_DOUBT = 1e-6
+#: θ whose nodes are made together where there are many, as `blocks` has them
+_ROWS = 16
+#: the largest table of values and lattice points that costs less than compiling does
+_SUMMED = 2.0**27
+#: kinks of the density of y at which panels are cut
+_MOST_KINKS = 300
+
+
+def spectral_information(model: Model, thetas: Floats) -> jax.Array:
+    """F(θ) for each θ of (M, d): shape (M, d, d)."""
+    result = np.zeros((len(thetas), thetas.shape[1], thetas.shape[1]))
+    told = np.flatnonzero(_varies(model, thetas))
+    left = told[~_quickly(model, thetas[told], result, told)] if 0 < told.size <= MOST else told
+    for group in plan(model, thetas[left]) if left.size else ():
+        found, sure = _integrate(model, group, group.thetas, _slow_scores if group.slow else _scores)
+        if not np.all(sure) and not group.slow:
+            found[~sure], sure[~sure] = _integrate(model, group, group.thetas[~sure], _slow_scores)
+        if not np.all(sure):
+            raise AccuracyError(
+                f"the transform of {model.channel.statistic} with n = {model.channel.n} decays too slowly to be "
+                "inverted; use method='replicates', or 'normal' for an approximation"
+            )
+        result[left[group.index]] = found
+    return jax.device_put(result)
+
+
+def _quickly(model: Model, thetas: Floats, result: Floats, places: NDArray[np.intp]) -> NDArray[np.bool_]:
+    """F at a few θ by what need not be compiled, put in their places of the result; and which of them that served."""
+    done = np.zeros(len(thetas), dtype=bool)
+    for group in plan(model, thetas, checked=False):
+        if serves(group.inversion.transform) and not group.slow:
+            ways: tuple[Scores, ...] = (invert_at_once, _slow_scores)
+        else:
+            ways = (_slow_scores,) if group.on_lattice and _table_size(group) <= _SUMMED else ()
+        for scores in ways:
+            index = group.index[~done[group.index]]
+            if index.size:
+                found, sure = _integrate(model, group, thetas[index], scores)
+                result[places[index[sure]]], done[index] = found[sure], sure
+    return done
+
+
+def _table_size(group: Group) -> float:
+    """Values of y times points of the lattice of a sum of n records."""
+    lattice = lattice_spacing(group.model.population, group.model.channel.statistic)  # type: ignore[arg-type]
+    assert lattice is not None
+    low, high = group.model.channel.statistic.ranges[0]
+    return float(
+        _y_rule(group, group.thetas, atoms=False)[0].size * (group.inversion.n * (high - low) / lattice[1] + 1)
+    )
+
+
+def _varies(model: Model, thetas: Floats) -> NDArray[np.bool_]:
+    """At which θ a record's s takes more than one value. Of an event that cannot happen nothing is learnt."""
+    law = law_for(model.population, model.channel.statistic, thetas, *tilt_of(model))
+    s, weights = _laws(lambda some: nodes_at(law, some), thetas)
+    s, seen = np.broadcast_arrays(s, weights > 0)
+    return np.asarray(np.where(seen, s, -np.inf).max(axis=1) > np.where(seen, s, np.inf).min(axis=1))
+
+
+def _laws(nodes: Callable[[Floats], Nodes], thetas: Floats) -> tuple[Floats, Floats]:
+    """Values and weights of a record at each θ, so many at a time as programs have been compiled for."""
+    many, together = len(thetas), len(filled(thetas)) if len(thetas) <= MOST else _ROWS
+    rows = np.arange(-(-many // together) * together).clip(max=many - 1).reshape(-1, together)
+    parts = [nodes(thetas[some]) for some in rows]
+    s, weights = np.asarray(parts[0].s), np.concatenate([np.asarray(part.weights) for part in parts])[:many]
+    return s if s.ndim == 1 else np.concatenate([np.asarray(part.s) for part in parts])[:many], weights
+
+
+Scores = Callable[[Group, Floats, Floats], tuple[Floats, Floats, Floats]]
+
+
+@dataclass(frozen=True, eq=False)
+class Told:
+    """What values y tell at one θ: weights, log p and its error (…,), and scores (…, d), on panels (P, 16) of y."""
+
+    y: Floats
+    weight: Floats
+    log_prob: Floats
+    error: Floats
+    score: Floats
+
+    @functools.cached_property
+    def mass(self) -> Floats:
+        """The share of each value in the whole."""
+        with np.errstate(over="ignore", invalid="ignore"):  # a density that is no density is not sure
+            return np.asarray(self.weight * np.exp(self.log_prob))
+
+    @functools.cached_property
+    def squares(self) -> Floats:
+        """The share of each value in the whole, and in the information about each parameter: (1 + d, …)."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            told = self.mass[..., None] * self.score**2
+        return np.concatenate([self.mass[None], np.moveaxis(told, -1, 0)])
+
+    def sure(self, accuracy: float) -> bool:
+        """Whether p is known so well wherever there is mass; that none was lost elsewhere is seen in the total."""
+        with np.errstate(invalid="ignore"):
+            doubtful = (self.mass > 0) & ~(self.error * self.mass / self.mass.max() < accuracy)
+            total, told = self.mass.sum(), self.squares[1:].sum(axis=0)
+            doubt = self.mass[doubtful].sum() / total + told[doubtful].sum() / (told.sum() or 1.0)
+            return bool(np.isfinite(total) and doubt < _LARGEST_DOUBT)
+
+    def rough(self, least: Floats) -> Floats:
+        """How far off each panel is about, relative to the whole, or to the `least` that matters (1 + d,)."""
+        width = np.where(self.weight > 0, self.weight, 1.0)
+        whole = np.maximum(self.squares.sum(axis=(1, 2)), least)
+        return np.asarray((roughness(self.squares / width, self.weight) / whole[:, None]).max(axis=0))
+
+    def replaced(self, gone: NDArray[np.bool_], others: Told) -> Told:
+        """With other panels in place of some."""
+        pairs = ((getattr(self, f.name), getattr(others, f.name)) for f in fields(self))
+        return Told(*(np.concatenate([own[~gone], other]) for own, other in pairs))
+
+
+def _integrate(model: Model, group: Group, thetas: Floats, scores: Scores) -> tuple[Floats, NDArray[np.bool_]]:
+    """F at each θ, and where the inversion has reached its accuracy."""
+    accuracy = pairs.SETTLED if scores is _slow_scores else _CUT
+    found, sure = np.empty((len(thetas), thetas.shape[1], thetas.shape[1])), np.zeros(len(thetas), dtype=bool)
+    for row, told in enumerate(_told(group, thetas, scores, *_y_rule(group, thetas, atoms=scores is _slow_scores))):
+        settled = told.sure(accuracy)
+        if settled and told.weight.shape[1] == ORDER:
+            told = _settled(model, group, thetas[row], told, scores)  # noqa: PLW2901
+            settled = told.sure(accuracy)
+        found[row], sure[row] = np.einsum("py,pyi,pyj->ij", told.mass, told.score, told.score), settled
+        if settled and abs(told.mass.sum() - 1.0) > _LARGEST_DOUBT:
+            raise AccuracyError(
+                f"the density of y integrates to {told.mass.sum():.9g} for {model.channel.statistic} with "
+                f"n = {model.channel.n}; use method='replicates', or 'normal' for an approximation"
+            )
+    return found, sure
+
+
+def _told(group: Group, thetas: Floats, scores: Scores, y: Floats, weight: Floats) -> list[Told]:
+    """What values y (θ, panels, nodes) tell at each θ."""
+    log_prob, error, score = scores(group, thetas, y.reshape(len(thetas), -1))
+    shapes = (part.reshape(y.shape) for part in (log_prob, error))
+    return [Told(*parts) for parts in zip(y, weight, *shapes, score.reshape(*y.shape, -1), strict=True)]
+
+
+def _settled(model: Model, group: Group, theta: Floats, told: Told, scores: Scores) -> Told:
+    """Panels halved until each is resolved; information of rounding errors is not information."""
+    least = np.zeros(1 + theta.size)
+    for _ in range(_ROUNDS):
+        rough = told.rough(least) > _RESOLVED
+        if np.any(rough) and not np.any(least):  # what is asked for seldom
+            slopes = np.asarray(group.slopes(filled(theta[None])).weights)[0]
+            least = np.append(1.0, _ROUNDING * group.inversion.n * np.abs(slopes).sum(axis=1) ** 2)
+            rough = told.rough(least) > _RESOLVED
+        if not np.any(rough) or np.count_nonzero(rough) + len(rough) > _MOST_PANELS:
+            break
+        half = 0.5 * told.weight[rough].sum(axis=1)
+        middle = told.y[rough].mean(axis=1)
+        edges = np.stack([middle - half, middle, middle + half], axis=1)
+        y, weight = (part.reshape(1, -1, ORDER) for part in panel_nodes(edges))
+        told = told.replaced(rough, _told(group, theta[None], scores, y, weight)[0])
+    left = told.rough(least)
+    if np.sum(left, where=left > _RESOLVED) > _UNRESOLVED:
+        raise AccuracyError(
+            f"the information of {model.channel.statistic} with n = {model.channel.n} does not settle: the noise is "
+            "too narrow beside what the records leave open; use method='replicates', or 'normal' for an approximation"
+        )
+    return told
+
+
+def _slow_scores(group: Group, thetas: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:
+    """log p, its error and the score at (θ, y) pairs, for laws that decay slowly."""
+    return pairs.invert_slowly_with_score(group, thetas, y)
+
+
+def _scores(group: Group, thetas: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:
+    """log p, the cut-off and the score at (θ, y) pairs.
+
+    The nodes of a panel, never wider than three spreads, share a contour; but one by one where that costs digits that
+    matter: where p falls steeply at an edge of what the statistic can be, next to which the noise is narrow.
+    """
+    inversion = group.inversion
+    on_lattice = noise_step(inversion.transform) > 0 or lattice_period(inversion.transform) > 0
+    for run in (1,) if on_lattice else (ORDER, 1):
+        log_prob, cut, score, rounding = _in_runs(group, inversion, thetas, y, run)
+        sure = np.max(np.where(rounding < _SPOILT, log_prob, -np.inf), axis=1, keepdims=True)
+        if not np.any((rounding >= _SPOILT) & (log_prob > sure + _NEGLIGIBLE)):
+            break
+    return log_prob, cut, score
+
+
+def _in_runs(group: Group, inversion: inv.Inversion, thetas: Floats, y: Floats, run: int) -> tuple[Floats, ...]:
+    log_prob, cut, rounding = np.empty((3, *y.shape))
+    score = np.empty((*y.shape, thetas.shape[1]))
+    for block in blocks(thetas, y, run):
+        at = block.thetas
+        runs = block.y.reshape(len(block.y), -1, run)
+        density, found = inv.invert_with_score(inversion, group.nodes(at), group.slopes(at), runs)
+        block.scatter(log_prob, density.log_prob)
+        block.scatter(cut, density.truncation)
+        block.scatter(rounding, density.rounding)
+        block.scatter(score, found)
+    return log_prob, cut, score, rounding
+
+
+def _moments(group: Group, thetas: Floats) -> tuple[Floats, Floats]:
+    found = moments_at(group.law, filled(thetas))
+    mean, covariance = (np.asarray(part)[: len(thetas)] for part in found)
+    return mean[:, 0], np.sqrt(covariance[:, 0, 0] / group.inversion.n + group.inversion.transform.variance)
+
+
+def _y_rule(group: Group, thetas: Floats, *, atoms: bool) -> tuple[Floats, Floats]:
+    """Nodes and weights in y (θ, panels, 16), with panels that end where all records may sit in atoms if asked for.
+
+    On a lattice all points are one panel.
+    """
+    mean, spread = _moments(group, thetas)
+    transform, reference = group.inversion.transform, group.inversion.reference
+    scale = 0.0 if np.isinf(transform.pole) else 1.0 / float(transform.pole)
+    step, period = noise_step(transform), lattice_period(transform)
+    if step > 0:
+        start = step * np.round(reference / step)
+        rule = lattice_rule(mean, spread, scale, step, start, None)
+    elif period > 0:
+        rule = lattice_rule(mean, spread, scale, period, reference, transform.scale)  # type: ignore[attr-defined]
+    else:
+        edges = _followed(group, thetas, panel_edges(mean, spread, scale))
+        rule = panel_nodes(np.sort(np.concatenate([edges, _kinks(group, edges)], axis=1), axis=1) if atoms else edges)
+        return tuple(part.reshape(len(thetas), -1, ORDER) for part in rule)  # type: ignore[return-value]
+    return rule[0][:, None], rule[1][:, None]
+
+
+def _followed(group: Group, thetas: Floats, edges: Floats) -> Floats:
+    """Rows of edges that go as far as the mean of the records does, narrow where that comes in lumps."""
+    n, noise = group.inversion.n, float(group.model.channel.law.noise.scale)  # type: ignore[attr-defined]
+    s, weights = _laws(group.nodes, thetas)
+    low, high = reach(s, weights, n).T
+    mean = np.sum(weights * s, axis=1)
+    edges = stretched(edges, mean - low - _NOISE * noise, mean + high + _NOISE * noise)
+    atoms = atom_values(group.model.population, group.model.channel.statistic)  # type: ignore[arg-type]
+    outside = np.sum(np.where(nearest_atom(s, atoms) < 0, weights, 0.0), axis=1)
+    return narrowed(edges, noise) if n * outside.min() < _FEW else edges
+
+
+def _kinks(group: Group, edges: Floats) -> Floats:
+    """Means of n records that all sit in atoms, with the ends of each row of panels in place of those outside."""
+    values = atom_values(group.model.population, group.model.channel.statistic)  # type: ignore[arg-type]
+    n = group.model.channel.n
+    if values.size < 2 or math.comb(n + values.size - 1, n) > _MOST_KINKS:
+        values = values[[0, -1]]
+    if math.comb(n + values.size - 1, n) > _MOST_KINKS:
+        return edges[:, :0]
+    kinks = np.unique(ways(n, values.size).counts @ values / n)
+    return np.clip(kinks[None, :], edges[:, :1], edges[:, -1:])

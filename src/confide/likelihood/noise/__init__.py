@@ -1,0 +1,1 @@
+"""Noise as the likelihood sees it: its transform, its density, and its lattice."""

@@ -1,0 +1,113 @@
+"""The order route: the exact law of a noisy order statistic.
+
+The m-th smallest of s(clip X₁), …, s(clip Xₙ) is u = Q(B; θ), with Q the quantile function of one s(clip X), atoms
+included, and B ~ Beta(m, n−m+1) the m-th of n uniform variables; y = u + V. So p(y | θ) is an integral over one
+variable whatever n is (Sec 3.3 of the paper samples it). `transformed` is the law of s(clip X), `order_rank` that of
+B, `order_rule` puts nodes on their composition, `order_density` adds the noise, and `order_information` integrates
+over y.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import TYPE_CHECKING, Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from confide.likelihood.rank.density import WIDEST, NoisyOrder, log_likelihood, noise_grid
+from confide.likelihood.rank.rank_law import rank_law
+from confide.likelihood.route import Floats, Route, require_finite
+from confide.likelihood.value_law.steps import MOST_STEPS, discrete_law
+from confide.likelihood.value_law.value import transformed_law
+from confide.mechanism.additive import AdditiveLaw
+from confide.mechanism.exponential import ExponentialLaw
+from confide.mechanism.lattice import LatticeNoise
+from confide.mechanism.smooth import SmoothLaw
+from confide.population import Population
+from confide.statistic import OrderStatistic
+from confide.statistic.transform import Function
+
+if TYPE_CHECKING:
+    from confide.model import Model
+
+
+class OrderRoute(Route):
+    """Exact p(y | θ) for `Maximum`, `Minimum`, `Median` and `Quantile` with additive noise."""
+
+    name = "order"
+    error = "none (1e-8 or better)"
+
+    def refuses(self, model: Model) -> str | None:
+        """What is not an order statistic with additive noise, or cannot be read, or is too fine."""
+        channel = model.channel
+        statistic, law = channel.statistic, channel.law
+        if not isinstance(statistic, OrderStatistic):
+            return "the order route serves Maximum, Minimum, Median and Quantile; use route 'spectral' or 'records'"
+        if isinstance(law, SmoothLaw | ExponentialLaw):
+            return "the noise depends on the records next to the order statistic; use route 'pool', or latent methods"
+        if not isinstance(law, AdditiveLaw):
+            return "the order route serves additive noise; use a Laplace or Gaussian mechanism"
+        return _unreadable(model.population, statistic) or _too_fine(statistic, law)
+
+    def log_prob(self, model: Model, theta: jax.Array, value: jax.Array) -> jax.Array:
+        """log p(y | θ) of one value at one θ, differentiable in θ, inside a trace."""
+        return noisy_order(model).log_prob(theta, jnp.reshape(value, (1,)))[0]
+
+    def traced(self, model: Model, thetas: jax.Array, values: jax.Array) -> jax.Array:
+        """All θ against all values inside a trace: one rule per θ."""
+        noisy = noisy_order(model)
+        return jax.vmap(lambda theta: noisy.log_prob(theta, values))(thetas)
+
+    def log_likelihood(self, model: Model, thetas: Any, values: Any) -> Floats:
+        """All θ (M, d) against all values (Y,): one rule per θ."""
+        found = log_likelihood(noisy_order(model), np.asarray(thetas), np.asarray(values))
+        return require_finite(model, thetas, values, found)
+
+    def information(self, model: Model, thetas: Any) -> jax.Array:
+        """∫ (∂p)(∂p)ᵀ/p dy on panels of y, at two orders that must agree."""
+        from confide.likelihood.rank.order_information import order_information
+
+        return order_information(noisy_order(model), np.asarray(thetas), str(model.channel.statistic))
+
+
+def _unreadable(population: Population, statistic: OrderStatistic) -> str | None:
+    if isinstance(statistic.transforms[0], Function):
+        return "the monotone pieces of a Python function cannot be read; write the statistic as an expression"
+    low, high = statistic.bounds
+    if population.discrete and high - low > MOST_STEPS:
+        return f"there are more than {MOST_STEPS:,} integers inside the bounds; narrow them, or use latent methods"
+    return None
+
+
+def _too_fine(statistic: OrderStatistic, law: AdditiveLaw) -> str | None:
+    """Noise so small against the range that the nodes would be too many."""
+    low, high = statistic.ranges[0]
+    if isinstance(law.noise, LatticeNoise):
+        if (high - low) / law.noise.step > MOST_STEPS:
+            return f"the range of s holds more than {MOST_STEPS:,} lattice points; so fine a step can be left out"
+        return None
+    if (high - low) / law.noise.scale > WIDEST:
+        return f"the noise is less than 1/{WIDEST:g} of the range of s; narrow the bounds, or use latent methods"
+    return None
+
+
+@functools.lru_cache(maxsize=256)
+def noisy_order(model: Model) -> NoisyOrder:
+    """The model's order statistic and noise, read once."""
+    channel = model.channel
+    statistic, law = channel.statistic, channel.law
+    assert isinstance(statistic, OrderStatistic)
+    assert isinstance(law, AdditiveLaw)
+    read = discrete_law if model.population.discrete else transformed_law
+    values = read(model.population, statistic)
+    low, high = statistic.ranges[0]
+    first, count = 0.0, 0
+    if isinstance(law.noise, LatticeNoise):
+        first = math.floor(low / law.noise.step + 0.5)
+        count = math.floor(high / law.noise.step + 0.5) - int(first) + 1
+    return NoisyOrder(
+        values, rank_law(channel.n, statistic.rank(channel.n)), law, noise_grid(low, high, law), float(first), count
+    )

@@ -1,0 +1,114 @@
+"""Which law of a clipped record serves a population, and its moments."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from confide._compile import IN_A_HURRY
+from confide.likelihood.record_law.fixed import record_law
+from confide.likelihood.record_law.record import Floats, RecordLaw, room_for
+from confide.likelihood.record_law.skeleton import CHANGES
+from confide.likelihood.record_law.traced import moving_law
+from confide.population import Population
+from confide.statistic import Statistic
+
+
+class MovingLaw(eqx.Module):
+    """The same for populations whose support or kinks move with θ, and whose nodes must move along."""
+
+    population: Population = eqx.field(static=True)
+    statistic: Statistic = eqx.field(static=True)
+    #: s changes by at most 2^−changes of its range on a panel
+    changes: int = eqx.field(static=True, default=CHANGES)
+
+    def at(self, theta: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """s_j(θ) and w_j(θ)."""
+        return moving_law(self.population, self.statistic, theta, self.changes)
+
+
+def law_for(
+    population: Population, statistic: Statistic, thetas: Any, tilt: float = 0.0, steepest: float = math.inf
+) -> RecordLaw | MovingLaw:
+    """Fixed nodes where they serve; moving ones where the support, or a kink of the density, moves."""
+    if population.moving or population.closed.breaks is not None:
+        return MovingLaw(population, statistic)
+    return record_law(population, statistic, thetas, tilt, steepest=steepest)
+
+
+def moments(s: jax.Array, weights: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """μ_s and Σ_s of one record: (k,) and (k, k)."""
+    mean = s @ weights
+    centred = s - mean[:, None]
+    return mean, (centred * weights) @ centred.T
+
+
+def moments_at(law: RecordLaw | MovingLaw, thetas: Floats) -> tuple[Floats, Floats]:
+    """μ_s and Σ_s at many θ."""
+    if isinstance(law, MovingLaw):
+        mean, covariance = _moving_moments(law, thetas)
+        return np.asarray(mean), np.asarray(covariance)
+    weights = law.weights_at(thetas)
+    mean = weights @ law.s.T
+    centred = law.s - mean[:, :, None]
+    return mean, (centred * weights[:, None]) @ centred.swapaxes(1, 2)
+
+
+@partial(jax.jit, compiler_options=IN_A_HURRY)
+def _moving_moments(law: MovingLaw, thetas: jax.Array) -> tuple[jax.Array, jax.Array]:
+    return jax.vmap(lambda theta: moments(*law.at(theta)))(thetas)
+
+
+class Nodes(eqx.Module):
+    """Laws of one record at many θ as bare arrays: weights (B, J), and s (J,) shared or (B, J) moving with θ.
+
+    Padded to a multiple of a few dozen nodes (of weight zero), so that what is compiled for one population and
+    statistic serves the others.
+    """
+
+    s: Any
+    weights: Any
+
+    @property
+    def batched(self) -> int | None:
+        """The axis of s that follows θ, if any."""
+        return 0 if self.s.ndim == 2 else None
+
+
+def _padded(array: Any, mode: str) -> Any:
+    size = array.shape[-1]
+    widths = [(0, 0)] * (array.ndim - 1) + [(0, room_for(size) - size)]
+    return (jnp if isinstance(array, jax.Array) else np).pad(array, widths, mode=mode)
+
+
+def nodes_at(law: RecordLaw | MovingLaw, thetas: Floats) -> Nodes:
+    """The laws of a scalar s at θ of shape (B, d)."""
+    if isinstance(law, MovingLaw):
+        return _moving_nodes(law, thetas)
+    return Nodes(_padded(law.s[0], "edge"), _padded(law.weights_at(thetas), "constant"))
+
+
+def slopes_at(law: RecordLaw | MovingLaw, thetas: Floats) -> Nodes:
+    """Their derivatives in θ, weights and values each (B, d, J)."""
+    if isinstance(law, MovingLaw):
+        return _moving_slopes(law, thetas)
+    dw = _padded(np.swapaxes(law.slopes_at(thetas), 1, 2), "constant")
+    return Nodes(np.zeros_like(dw), dw)
+
+
+@partial(jax.jit, compiler_options=IN_A_HURRY)
+def _moving_nodes(law: MovingLaw, thetas: jax.Array) -> Nodes:
+    s, weights = jax.vmap(law.at)(thetas)
+    return Nodes(_padded(s[:, 0], "edge"), _padded(weights, "constant"))
+
+
+@partial(jax.jit, compiler_options=IN_A_HURRY)
+def _moving_slopes(law: MovingLaw, thetas: jax.Array) -> Nodes:
+    ds, dw = jax.vmap(jax.jacfwd(law.at))(thetas)
+    return Nodes(_padded(jnp.swapaxes(ds[:, 0], 1, 2), "constant"), _padded(jnp.swapaxes(dw, 1, 2), "constant"))

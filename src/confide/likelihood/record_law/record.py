@@ -1,0 +1,80 @@
+"""The law of a clipped record: one rule of nodes and weights, from which everything else is computed.
+
+clip(X) has the density of X inside the bounds and an atom at each bound. The rule
+
+    E f(s(clip X)) ≈ Σ_j w_j(θ) f(s_j)
+
+keeps its nodes where they are and puts θ into the weights: at an interior node the weight is a Gauss–Legendre weight
+times the density, so that ∂w_j/∂θ = w_j · score(x_j); an atom's weight is a value of the distribution function, and
+its derivative is that function's. Nodes that do not move are what makes the likelihood of many θ one matrix product.
+
+Which nodes serve which θ is the business of `record_panels`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import NDArray
+
+from confide.population import Population, density, tails, tiles
+
+Floats = NDArray[np.float64]
+
+ORDER = 16
+NODES, WEIGHTS = np.polynomial.legendre.leggauss(ORDER)
+#: the fewest nodes that are made room for
+_ROOM = 128
+
+
+class RecordLaw(eqx.Module):
+    """Nodes x_j, their values s_j (one row per component of s), and how θ weighs them.
+
+    The last two entries are the atoms: all mass up to `low` and all mass from `high` on.
+    """
+
+    population: Population = eqx.field(static=True)
+    x: Floats
+    base: Floats
+    s: Floats
+    low: float
+    high: float
+
+    def weights(self, theta: jax.Array) -> jax.Array:
+        """w_j(θ) for one θ of shape (d,); they sum to one."""
+        log_density = jax.vmap(lambda x: density.log_prob(self.population, x, theta))(self.x)
+        interior = self.base * jnp.exp(log_density)
+        low, high = self._ends
+        below = tails.cdf(self.population, jnp.asarray(low), theta)
+        above = tails.survival(self.population, jnp.asarray(high), theta)
+        return jnp.concatenate([interior, jnp.stack([below, above])])
+
+    @property
+    def _ends(self) -> Any:
+        """Where the atoms end. Survival is P(X > x), and for integers the upper atom holds P(X ≥ high)."""
+        return self.low, -(-self.high // 1.0) - 1.0 if self.population.discrete else self.high
+
+    def weights_at(self, thetas: Any) -> Floats:
+        """w_j(θ) at known θ (M, d): shape (M, nodes)."""
+        below, above = tiles.tails(self.population, self._ends, thetas)
+        interior = self.base * tiles.densities(self.population, self.x, thetas)
+        return np.concatenate([interior, below[:, :1], above[:, 1:]], axis=1)
+
+    def slopes_at(self, thetas: Any) -> Floats:
+        """∂w_j/∂θ at known θ: shape (M, nodes, d)."""
+        below, above = tiles.tail_slopes(self.population, self._ends, thetas)
+        interior = self.base[:, None] * tiles.density_slopes(self.population, self.x, thetas)
+        return np.concatenate([interior, below[:, :1], above[:, 1:]], axis=1)
+
+    def at(self, theta: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """s_j, which θ does not move, and w_j(θ)."""
+        return jnp.asarray(self.s), self.weights(theta)
+
+
+def room_for(nodes: int) -> int:
+    """How many nodes to make room for: few numbers, so that a program serves many laws."""
+    return max(_ROOM, 1 << (nodes - 1).bit_length())

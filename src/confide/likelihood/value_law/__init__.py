@@ -1,0 +1,1 @@
+"""The law of V = s(clip X): distribution, quantiles and steps."""

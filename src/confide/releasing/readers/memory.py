@@ -1,0 +1,194 @@
+"""Records in memory: arrays, sequences, pandas, Polars and Arrow objects, as an Arrow table of the columns asked for.
+
+A typed column keeps its declared type. A column of Python objects has none, and must not get one from what it happens
+to hold: each cell is read by itself (`confide.releasing.readers.cells`).
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from confide.errors import InvalidArgument
+from confide.published.errors import DataError
+from confide.releasing.readers.cells import identifier_of, number_of
+from confide.releasing.readers.engine import quietly
+
+UNREADABLE = "the data cannot be read as numbers: give an array, a table or a path"
+
+
+def arrow_table(data: Any, column: str | None, identifier: str | None) -> Any:
+    """An Arrow table with a column `x` of numbers and, if an identifier is asked for, a column `id`."""
+    import pyarrow as pa
+
+    columns = _columns(data)
+    if columns is None:
+        return pa.table({"x": quietly(lambda: _arrow(data, _numbers), UNREADABLE)})
+    names = list(columns)
+    name = wanted(column, names)
+    chosen = {"x": quietly(lambda: _arrow(columns[name](), _numbers), UNREADABLE)}
+    if identifier is not None:
+        check_identifier(identifier, names, name)
+        chosen["id"] = quietly(lambda: _arrow(columns[identifier](), _identifiers), UNREADABLE)
+    if len({len(each) for each in chosen.values()}) > 1:
+        raise DataError("the columns of the data are not equally long")
+    return pa.table(chosen)
+
+
+def with_name(data: Any, column: str | None) -> tuple[Any, str | None]:
+    """A pandas or Polars series that has a name as a table of one column, which is the one that it names.
+
+    The same records are the same release then, whether they come as a series or in their table.
+    """
+    name = getattr(data, "name", None)
+    module = type(data).__module__.split(".")[0]
+    if module not in ("pandas", "polars") or not isinstance(name, str) or not name or not hasattr(data, "to_frame"):
+        return data, column
+    return data.to_frame(), name if column is None else column
+
+
+def wanted(column: str | None, names: list[Any]) -> str:
+    """The column to release: the one that is named, or the only one."""
+    name = names[0] if column is None and len(names) == 1 else column
+    if name is not None and names.count(name) == 1:
+        return str(name)
+    problem = "must name one of several columns" if column is None else "is not a column of the data"
+    if names.count(name) > 1:
+        problem = "names several columns of the data"
+    raise InvalidArgument("column", column, problem, "name the column to release")
+
+
+def check_identifier(name: str, names: list[Any], released: str) -> None:
+    """Refuse the identifier of a part that is no column, or the very values that are released."""
+    remedy = "name the column of public identifiers"
+    if names.count(name) != 1:
+        raise InvalidArgument("part", name, "is not a column of the data", remedy)
+    if name == released:
+        raise InvalidArgument(
+            "part", name, "is the column that is released, so that values decide who is in it", remedy
+        )
+
+
+class _Columns:
+    """The columns of a table by name, each read when it is asked for: the others may hold anything."""
+
+    def __init__(self, names: list[Any], read: Callable[[Any], Any]) -> None:
+        self._names, self._read = names, read
+
+    def __iter__(self) -> Any:
+        return iter(self._names)
+
+    def __getitem__(self, name: str) -> Callable[[], Any]:
+        return lambda: self._read(name)
+
+
+def _columns(data: Any) -> _Columns | None:
+    """The columns of a table; None for what is one column."""
+    import pyarrow as pa
+
+    module = type(data).__module__.split(".")[0]
+    if isinstance(data, pa.Table | pa.RecordBatch):
+        return _Columns(data.schema.names, data.column)
+    if module == "polars" and hasattr(data, "collect_schema"):
+        lazy = data.lazy()
+        return _Columns(lazy.collect_schema().names(), lambda name: lazy.select(name).collect()[name])
+    if module == "pandas" and getattr(data, "ndim", 1) == 2:
+        return _Columns(list(data.columns), lambda name: data[name])
+    if isinstance(data, dict):
+        return _Columns(list(data), data.__getitem__)
+    return None
+
+
+def _arrow(data: Any, objects: Callable[[Any], Any]) -> Any:
+    """One column as an Arrow array; `objects` reads cells that have no declared type."""
+    import pyarrow as pa
+
+    module = type(data).__module__.split(".")[0]
+    if module == "pandas":
+        return _from_pandas(data, objects)
+    if module == "polars":
+        return objects(data.to_list()) if data.dtype.is_object() else _plain(data.to_arrow())
+    if isinstance(data, pa.Array | pa.ChunkedArray):
+        return _plain(data)
+    if isinstance(data, Sequence) and not isinstance(data, str | bytes | range | memoryview):
+        return objects(data)
+    array = np.ma.asarray(data) if isinstance(data, np.ma.MaskedArray) else np.asarray(data)
+    if array.ndim != 1:
+        raise DataError(UNREADABLE)
+    if array.dtype.kind in "OU":
+        # texts too: one with half of a pair of surrogates is none for Arrow, which would refuse it with all the others
+        plain = array.astype(object)
+        return objects(plain.filled(None) if isinstance(plain, np.ma.MaskedArray) else plain)
+    return _from_numpy(array)
+
+
+def _from_pandas(data: Any, objects: Callable[[Any], Any]) -> Any:
+    import pandas as pd
+    import pyarrow as pa
+
+    dtype = data.dtype
+    if isinstance(dtype, pd.CategoricalDtype):
+        # the categories are read cell by cell, and each record has one of them; −1 has none
+        values = pd.Categorical(data)
+        codes = np.asarray(values.codes)
+        return objects(np.asarray(values.categories, dtype=object)).take(pa.array(codes, mask=codes < 0))
+    if isinstance(dtype, np.dtype) and dtype.kind in "OU":
+        return objects(data.to_numpy(dtype=object))
+    if isinstance(dtype, pd.StringDtype) and dtype.storage == "python":
+        return objects(data.to_numpy(dtype=object))
+    return _from_numpy(data.to_numpy()) if isinstance(dtype, np.dtype) else _plain(pa.Array.from_pandas(data))
+
+
+def _from_numpy(array: Any) -> Any:
+    import pyarrow as pa
+
+    mask = np.ma.getmaskarray(array) if isinstance(array, np.ma.MaskedArray) else None
+    array = np.asarray(array)
+    if array.dtype.kind == "f" and array.dtype != np.float32:
+        with np.errstate(all="ignore"):
+            array = array.astype(np.float64, copy=False)  # half precision, extended precision, another order of bytes
+    elif array.dtype.kind in "fiu":
+        array = array.astype(array.dtype.newbyteorder("="), copy=False)
+    elif array.dtype.kind not in "bMm":
+        raise DataError(UNREADABLE)
+    return pa.array(array, mask=mask)
+
+
+def _plain(array: Any) -> Any:
+    """An Arrow array of a type that DuckDB reads."""
+    import pyarrow as pa
+
+    array = array.combine_chunks() if isinstance(array, pa.ChunkedArray) and array.num_chunks == 0 else array
+    kind = array.type
+    if pa.types.is_dictionary(kind):
+        return _plain(array.cast(kind.value_type))
+    if pa.types.is_null(kind) or pa.types.is_float16(kind):
+        return array.cast(pa.float64())
+    return array.cast(pa.string()) if pa.types.is_decimal256(kind) else array
+
+
+def _numbers(cells: Any) -> Any:
+    """Objects of Python as doubles, each by itself."""
+    import pyarrow as pa
+
+    if not isinstance(cells, np.ndarray):
+        # where NumPy finds numbers alone, it has made of each what `float` makes of it
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                array = np.asarray(cells)
+            if array.ndim == 1 and array.dtype.kind in "fiub":
+                return _from_numpy(array)
+        except Exception:
+            array = None  # cells of different shapes, or beyond all types: one by one
+    return pa.array(np.fromiter((number_of(cell) for cell in cells), np.float64, len(cells)))
+
+
+def _identifiers(cells: Any) -> Any:
+    """Objects of Python as texts, each by itself."""
+    import pyarrow as pa
+
+    return pa.array([identifier_of(cell) for cell in cells], pa.large_string())
