@@ -27,7 +27,6 @@ from confide.likelihood.noise.transform import LaplaceTransform, NoiseTransform
 from confide.likelihood.record_law.levels import on_levels, slopes_on_levels
 from confide.likelihood.record_law.moments import MovingLaw, Nodes, law_for, moments_at, nodes_at, slopes_at
 from confide.likelihood.record_law.record import RecordLaw
-from confide.likelihood.slow_inversion.pairs import unnoticed_width
 from confide.mechanism.lattice import DiscreteGaussian, DiscreteLaplace
 from confide.mechanism.noise import GaussianNoise, LaplaceNoise
 
@@ -41,6 +40,9 @@ FIRST = 96  # frequencies to begin with: they reach t = 15/sd
 _GROUP = 1.5  # largest ratio of spreads in a group of θ
 #: what may be cut off, relative to p, and how far a shorter step may move log p
 CUT, SETTLED = 1e-10, 1e-9
+#: the period of the density on the grid of slow inversions, in spreads of y and in scales of Laplace noise, of which
+#: fewer do if its poles can be passed
+SPREADS, SCALES, _SCALES_PASSED = 48.0, 140.0, 80.0
 _MANY = 300
 #: the least spread of y that a grid is made for, in ranges of s: a law of one point has none
 _NARROWEST = 1e-9
@@ -153,6 +155,11 @@ def _padded_atoms(model: Model) -> Any:
     """Values of s that may have positive probability, in an array of few sizes."""
     atoms = atom_values(model.population, model.channel.statistic)  # type: ignore[arg-type]
     return np.pad(atoms, (0, -atoms.size % 4), mode="edge")
+
+
+def unnoticed_width(transform: NoiseTransform) -> float:
+    """The spread of y below which the noise alone decides on the period of a slow inversion."""
+    return (_SCALES_PASSED if transform.crossable else SCALES) / float(transform.pole) / SPREADS
 
 
 def tilt_of(model: Model) -> tuple[float, float]:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from confide.errors import AccuracyError
 from confide.likelihood.batched import filled
 from confide.likelihood.inversion.atoms import atom_values
+from confide.likelihood.inversion.frequencies import SCALES, SPREADS, Group, tilt_of, unnoticed_width
 from confide.likelihood.noise.channel import noise_step
 from confide.likelihood.record_law.fixed import record_law
 from confide.likelihood.record_law.moments import MovingLaw, nodes_at, slopes_at
@@ -29,8 +30,7 @@ from confide.likelihood.slow_inversion.contours import Record
 from confide.likelihood.slow_inversion.sums import in_sums
 
 if TYPE_CHECKING:
-    from confide.likelihood.inversion.frequencies import Group
-    from confide.likelihood.noise.transform import NoiseTransform
+    pass
 
 Floats = NDArray[np.float64]
 #: which θ and values are answered, and what was found there
@@ -43,9 +43,8 @@ _MOST_TURNS, _MOST_TURNS_MOVING = 24_000.0, 14_000.0
 #: the largest error that is let pass, and the error at which no more frequencies are tried
 SETTLED = 1e-7
 _TRIED = 3e-8
-#: the period of the density on the frequency grid, in ranges of s, spreads of y, scales of Laplace noise (fewer if its
-#: poles can be passed) and its steps
-_RANGES, _SPREADS, _SCALES, _SCALES_PASSED, _STEPS = 4.0, 48.0, 140.0, 80.0, 8.0
+#: the period of the density on the frequency grid, in ranges of s and steps of Laplace noise (see `frequencies`)
+_RANGES, _STEPS = 4.0, 8.0
 #: the share of the longest period above which a shorter one is not worth it
 _SHORT = 0.3
 #: radians of e^{ius} across a panel that its nodes can follow
@@ -109,17 +108,11 @@ def _periods(group: Group) -> tuple[float, ...]:
     """
     low, high = group.model.channel.statistic.ranges[0]
     transform = group.inversion.transform
-    everything = _RANGES * (high - low) + _SPREADS * math.sqrt(float(transform.variance))
+    everything = _RANGES * (high - low) + SPREADS * math.sqrt(float(transform.variance))
     if not transform.crossable:  # contours stay between the poles, and a rounded mean is half a step away from itself
-        everything += _STEPS * noise_step(transform) + _SCALES / float(transform.pole)
-    short = _SPREADS * max(group.widest, unnoticed_width(transform))
+        everything += _STEPS * noise_step(transform) + SCALES / float(transform.pole)
+    short = SPREADS * max(group.widest, unnoticed_width(transform))
     return (everything,) if short > _SHORT * everything else (short, everything)
-
-
-def unnoticed_width(transform: NoiseTransform) -> float:
-    """The spread of y below which the noise alone decides on the period."""
-    scales = _SCALES_PASSED if transform.crossable else _SCALES
-    return scales / float(transform.pole) / _SPREADS
 
 
 def _first(group: Group, period: float) -> int:
@@ -223,8 +216,6 @@ def _together(s: Floats, weights: Floats, atoms: Floats, y: Floats) -> list[NDAr
 
 def _law_for(group: Group, thetas: Floats, frequency: float) -> RecordLaw | MovingLaw:
     """The record's law with nodes dense enough for a frequency."""
-    from confide.likelihood.inversion.frequencies import tilt_of
-
     model = group.model
     if isinstance(group.law, MovingLaw):
         low, high = model.channel.statistic.ranges[0]
