@@ -29,8 +29,10 @@ if typing.TYPE_CHECKING:
     )
     from confide.expression import Expression
     from confide.inference import Calibration, Walk, infer
+    from confide.inference.methods import MH, MHAAR, NUTS, PMMH, Correlated, Gibbs, Grid, Method, OwnKernel
     from confide.inference.sbc import sbc
     from confide.information import Information, information
+    from confide.likelihood import Normal, Order, PerRecord, Pool, Response, Route, Share, Spectral
     from confide.mechanism import (
         Exponential,
         Gaussian,
@@ -64,6 +66,7 @@ __all__ = [
     "Comparison",
     "ConfideError",
     "ConfideWarning",
+    "Correlated",
     "DataError",
     "Each",
     "Exponential",
@@ -73,6 +76,8 @@ __all__ = [
     "FileError",
     "GDP",
     "Gaussian",
+    "Gibbs",
+    "Grid",
     "Hashed",
     "ImputationWarning",
     "IncompatibleError",
@@ -82,17 +87,27 @@ __all__ = [
     "Law",
     "Ledger",
     "LedgerError",
+    "MH",
+    "MHAAR",
     "Maximum",
     "Mean",
     "Mechanism",
     "Median",
+    "Method",
     "Minimum",
     "Model",
+    "NUTS",
     "NoiseWarning",
     "Noiseless",
+    "Normal",
     "Optimum",
+    "Order",
+    "OwnKernel",
+    "PMMH",
     "ParameterError",
+    "PerRecord",
     "Pilot",
+    "Pool",
     "Population",
     "Posterior",
     "Prior",
@@ -103,9 +118,13 @@ __all__ = [
     "RandomizedResponse",
     "RangeError",
     "Release",
+    "Response",
+    "Route",
     "Rows",
+    "Share",
     "SmoothCauchy",
     "SmoothLaplace",
+    "Spectral",
     "Statement",
     "Statistic",
     "Study",
@@ -147,6 +166,10 @@ _LAZY = {
         ),
         "confide.expression": ("Expression",),
         "confide.inference": ("Calibration", "Walk", "infer", "sbc"),
+        "confide.inference.methods": (
+            "Correlated", "Gibbs", "Grid", "MH", "MHAAR", "Method", "NUTS", "OwnKernel", "PMMH",
+        ),
+        "confide.likelihood": ("Normal", "Order", "PerRecord", "Pool", "Response", "Route", "Share", "Spectral"),
         "confide.information": ("Information",),
         "confide.mechanism": (
             "Exponential", "Gaussian", "Laplace", "Law", "Mechanism", "Noiseless", "RandomizedResponse", "SmoothCauchy",

@@ -6,7 +6,7 @@ import math
 import warnings
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -19,6 +19,9 @@ from confide.errors import ApproximationWarning, IncompatibleError, InvalidArgum
 from confide.mechanism import Law, ResponseLaw
 from confide.population import Population
 from confide.statistic import Mean, Statistic
+
+if TYPE_CHECKING:
+    from confide.likelihood import Route
 
 #: records simulated at once within one release, and over all releases of one batch
 _BLOCK = 2**16
@@ -76,7 +79,7 @@ class Model:
         return values.reshape(*batch, *shape, *channel.value_shape)
 
     @float64
-    def log_likelihood(self, theta: Any, value: Any, route: str = "auto") -> Any:
+    def log_likelihood(self, theta: Any, value: Any, route: str | Route = "auto") -> Any:
         """log p(y | θ) of published values: shape batch of θ + batch of values.
 
         `auto` takes an exact route where there is one, and warns (`ApproximationWarning`) where there is none and the
@@ -91,13 +94,13 @@ class Model:
         >>> print(model.log_likelihood(2.0, 0.9).round(6), model.log_likelihood(2.0, 0.9, route="normal").round(6))
         -1.875881 -1.736641
         """
-        from confide.likelihood import choose_route
+        from confide.likelihood import as_route, choose_route
         from confide.likelihood.local.two_sided import watched
 
         if is_single(theta) or is_single(value):
             return through_double(partial(self.log_likelihood, route=route), theta, value)
         chosen = choose_route(self, route)
-        if route == "auto" and chosen.approximate:
+        if as_route(route) is None and chosen.approximate:
             warnings.warn(
                 f"no exact route serves {self.channel.statistic} under {self.channel.mechanism}: this is the normal "
                 "approximation, whose error is not known; ask for it by route='normal', or use infer",

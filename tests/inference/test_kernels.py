@@ -7,7 +7,7 @@ import numpyro.distributions as dist
 import pytest
 
 import confide as cf
-from confide.inference.kernel import Averaged, Correlated, Gibbs, PseudoMarginal
+from confide.inference.kernel import Averaged, CorrelatedPseudoMarginal, PseudoMarginal, WithinGibbs
 from confide.inference.kernel.base import State
 from confide.inference.proposal import Proposal
 from confide.prior import Prior
@@ -20,8 +20,8 @@ REGIMES = {"noisy": (20, 1.0, 5), "informative": (4, 10.0, 2)}
 KERNELS = {
     "pmmh": PseudoMarginal,
     "mhaar": Averaged,
-    "gibbs": lambda copies: Gibbs(),
-    "correlated": lambda copies: Correlated(jnp.asarray(0.7), copies),
+    "gibbs": lambda copies: WithinGibbs(),
+    "correlated": lambda copies: CorrelatedPseudoMarginal(jnp.asarray(0.7), copies),
 }
 
 

@@ -11,7 +11,7 @@ from confide.design import study
 from confide.errors import AccuracyError, ApproximationWarning
 from confide.inference.batch import many_posteriors
 from confide.inference.quadrature.interpolate_in_y import within_range
-from confide.likelihood.mean.spectral import SpectralRoute
+from confide.likelihood.mean.spectral import Spectral
 
 MEAN = cf.populations.normal_mean()
 PRIOR = {"mean": dist.Normal(0.0, 1.0)}
@@ -54,14 +54,14 @@ def test_many_posteriors_of_a_clipped_mean_are_the_single_ones():
 @pytest.fixture
 def gives_up(monkeypatch):
     """The exact route gives up at negative θ."""
-    exact = SpectralRoute.log_likelihood
+    exact = Spectral.log_likelihood
 
     def refusing(self, model, thetas, values):
         if np.min(thetas) < 0:
             raise AccuracyError("planted")
         return exact(self, model, thetas, values)
 
-    monkeypatch.setattr(SpectralRoute, "log_likelihood", refusing)
+    monkeypatch.setattr(Spectral, "log_likelihood", refusing)
 
 
 def test_a_study_says_where_the_normal_law_stood_in(gives_up):

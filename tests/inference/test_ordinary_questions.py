@@ -14,7 +14,7 @@ import numpyro.distributions as dist
 import pytest
 
 import confide as cf
-from confide.likelihood.rank.order import OrderRoute
+from confide.likelihood.rank.order import Order
 from tests.inference.ordinary_oracle import Asked, posterior
 
 SIZES = (50, 1000, 100_000)
@@ -169,9 +169,9 @@ def test_an_answer_agrees_with_an_independent_mesh(question):
 def test_a_slow_likelihood_is_asked_for_at_few_theta(monkeypatch):
     """A median under much noise says little, and with a kink where it meets a bound: 90,000 theta took a minute."""
     asked = []
-    exact = OrderRoute.log_likelihood
+    exact = Order.log_likelihood
     count = lambda route, model, thetas, values: asked.append(len(thetas)) or exact(route, model, thetas, values)  # noqa: E731
-    monkeypatch.setattr(OrderRoute, "log_likelihood", count)
+    monkeypatch.setattr(Order, "log_likelihood", count)
     question = Question("lognormal", "median", 1, 50)
     found = cf.infer(*question.asked())
     assert sum(asked) < 5000

@@ -32,9 +32,9 @@ def noisy_mean(n, scale, y, s, atoms, weights):
 def test_two_disjoint_means_take_little_memory_and_agree_with_quadrature(monkeypatch):
     """Few records and Laplace noise: all theta of a plane at once took 23 GB."""
     asked = []
-    exact = spectral.SpectralRoute.log_likelihood
+    exact = spectral.Spectral.log_likelihood
     count = lambda route, model, thetas, values: asked.append(len(thetas)) or exact(route, model, thetas, values)  # noqa: E731
-    monkeypatch.setattr(spectral.SpectralRoute, "log_likelihood", count)
+    monkeypatch.setattr(spectral.Spectral, "log_likelihood", count)
     noise = cf.Laplace(cf.PureDP(1.0))
     one = cf.Release(cf.Channel(cf.Mean("x", bounds=(-5, 5)), noise, n=40), 0.4)
     two = cf.Release(cf.Channel(cf.Mean("abs(x)", bounds=(-5, 5)), noise, n=25), 1.1)

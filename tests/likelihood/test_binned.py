@@ -13,12 +13,12 @@ from confide.channel import Channel
 from confide.errors import IncompatibleError
 from confide.likelihood.local.binned import Binned
 from confide.likelihood.local.noisy_record import local
-from confide.likelihood.local.records import BINNED_FROM, RecordsRoute
+from confide.likelihood.local.records import BINNED_FROM, PerRecord
 from confide.mechanism import Gaussian, Laplace
 from confide.model import Model
 from confide.statistic import Each
 
-ROUTE = RecordsRoute()
+ROUTE = PerRecord()
 
 
 @pytest.fixture(autouse=True)

@@ -12,11 +12,11 @@ from scipy import special, stats
 import confide as cf
 from confide.errors import IncompatibleError
 from confide.likelihood.rank.density import _each
-from confide.likelihood.rank.order import OrderRoute, noisy_order
+from confide.likelihood.rank.order import Order, noisy_order
 from confide.likelihood.rank.rank_law import rank_law
 from tests.likelihood.order_oracles import CASES, log_density, noise_density, x64
 
-ROUTE = OrderRoute()
+ROUTE = Order()
 STATISTICS = {
     "minimum": cf.Minimum,
     "median": cf.Median,

@@ -10,8 +10,8 @@ import pytest
 from scipy import stats
 
 import confide as cf
-from confide.likelihood.rank.order import OrderRoute
-from confide.likelihood.rank.pool import PoolRoute, window_model
+from confide.likelihood.rank.order import Order
+from confide.likelihood.rank.pool import Pool, window_model
 from confide.likelihood.rank.pool_information import pool_information
 from confide.likelihood.rank.running_sums import serves
 from confide.likelihood.rank.window import Ranks, outward, outward_tails, simulate_pool
@@ -67,7 +67,7 @@ def test_a_window_is_what_sorting_all_records_gives():
     sorted_ = smooth.channel.statistic.summary(records, smooth.channel.law.window)
     from confide.likelihood.rank.pool import window_model
 
-    prepared, pool = window_model(smooth), PoolRoute(size=8000).pool(smooth)
+    prepared, pool = window_model(smooth), Pool(size=8000).pool(smooth)
     windows = jax.jit(lambda t: prepared.windows(prepared.table(t, pool), pool.zeta))(theta)
     windows = windows.reshape(-1, sorted_.shape[-1])
     scale = smooth.channel.law.scale
@@ -99,7 +99,7 @@ def test_the_likelihood_agrees_with_sorted_simulated_records(name):
     smooth, theta = MODELS[name]
     channel, law = smooth.channel, smooth.channel.law
     y = np.asarray([0.1, 0.7, 1.3, 1.9])
-    route = PoolRoute(size=8192)
+    route = Pool(size=8192)
     found, error = (np.asarray(part) for part in route.log_prob_with_error(smooth, jnp.asarray(theta), y))
     records = smooth.population.sample(jax.random.key(11), jnp.asarray(theta), (20_000, channel.n))
     windows = channel.statistic.summary(records, law.window)
@@ -114,7 +114,7 @@ def test_the_likelihood_agrees_with_sorted_simulated_records(name):
 
 def test_gradients_of_the_likelihood_are_those_of_the_same_pool():
     """Common random numbers: the estimate is a smooth function of θ, and its derivative is that function's own."""
-    smooth, h, route = MODELS["smooth median"][0], 1e-4, PoolRoute(size=1024)
+    smooth, h, route = MODELS["smooth median"][0], 1e-4, Pool(size=1024)
     with jax.enable_x64(True):
         at = jax.jit(lambda t: jnp.stack(jax.jvp(lambda s: route.log_prob(smooth, s, 0.9), (t,), (jnp.ones(1),))))
         low, slope, high = (float(at(jnp.asarray([2.0 + shift]))[i]) for shift, i in ((-h, 0), (0.0, 1), (h, 0)))
@@ -125,8 +125,8 @@ def test_gradients_of_the_likelihood_are_those_of_the_same_pool():
 def test_with_constant_noise_the_pool_is_the_order_route_with_an_error():
     additive = model(cf.Median("abs(x)", (-2, 2)), cf.Laplace(cf.PureDP(6.0)), 25)
     y = np.asarray([-0.3, 0.5, 1.0, 1.8])
-    found, error = (np.asarray(part) for part in PoolRoute().log_prob_with_error(additive, jnp.asarray([2.0]), y))
-    exact = np.asarray(OrderRoute().log_likelihood(additive, np.asarray([[2.0]]), y))[0]
+    found, error = (np.asarray(part) for part in Pool().log_prob_with_error(additive, jnp.asarray([2.0]), y))
+    exact = np.asarray(Order().log_likelihood(additive, np.asarray([[2.0]]), y))[0]
     assert np.all(np.abs(np.exp(found - exact) - 1) < Z * error + 1e-7)
     assert np.all(error < 1e-3)  # the middle is stratified
 
@@ -198,7 +198,7 @@ def test_the_pool_agrees_with_algorithm_2_for_a_smooth_median():
 
 def test_refusals_name_what_serves():
     def reason(statistic, mechanism, population=NORMAL):
-        return PoolRoute().refuses(model(statistic, mechanism, 10, population))
+        return Pool().refuses(model(statistic, mechanism, 10, population))
 
     smooth = cf.SmoothLaplace(cf.ApproxDP(1.0, 1e-3))
     median = cf.Median("abs(x)", (-1, 1))
@@ -212,7 +212,7 @@ def test_refusals_name_what_serves():
     with pytest.raises(cf.InvalidArgument, match="outside the range"):
         outside.log_likelihood(2.0, 1.5)
     with pytest.raises(cf.IncompatibleError, match="information"):
-        PoolRoute().information(outside, np.asarray([[2.0]]))
+        Pool().information(outside, np.asarray([[2.0]]))
 
 
 def test_values_need_no_score():
@@ -274,7 +274,7 @@ def by_hand(law, windows, y):
 def test_running_sums_are_means_over_windows(statistic, n, population):
     """At values among them, at both ends of the range and at ties, with records clipped and with whole numbers."""
     asked = model(statistic, cf.Exponential(cf.PureDP(1.0)), n, population)
-    law, route = asked.channel.law, PoolRoute(size=512)
+    law, route = asked.channel.law, Pool(size=512)
     thetas = np.asarray([[0.4], [1.3]])
     y = np.sort(np.concatenate([np.linspace(law.low, law.high, 23), [0.25, 0.5]]))
     prepared, pool = window_model(asked), route.pool(asked)
@@ -288,7 +288,7 @@ def test_running_sums_are_means_over_windows(statistic, n, population):
 @x64
 def test_steep_mechanisms_keep_the_digits_of_their_least_density():
     asked = model(cf.Median("x", (-1, 1)), cf.Exponential(cf.PureDP(60.0), cap=4), 21, cf.populations.normal_mean())
-    route = PoolRoute(size=512)
+    route = Pool(size=512)
     prepared, pool = window_model(asked), route.pool(asked)
     theta, y = np.asarray([0.4]), np.asarray([-0.99, 0.3, 0.99])
     windows = np.asarray(prepared.windows(prepared.table(jnp.asarray(theta), pool), pool.zeta))
@@ -299,7 +299,7 @@ def test_steep_mechanisms_keep_the_digits_of_their_least_density():
 @x64
 def test_information_by_running_sums_is_that_by_windows():
     asked = model(cf.Median("x", (-1, 1)), cf.Exponential(cf.PureDP(1.0)), 21, cf.populations.normal_mean())
-    route = PoolRoute(size=1024)
+    route = Pool(size=1024)
     found = route.information_with_error(asked, np.asarray([[0.2], [0.9]]))
     for row, theta in enumerate(([0.2], [0.9])):
         alone = pool_information(window_model(asked), jnp.asarray(theta), route.pool(asked))

@@ -19,7 +19,7 @@ from confide.errors import AccuracyError, IncompatibleError, InvalidArgument
 from confide.likelihood.local import shared_panels
 from confide.likelihood.local.density import log_density
 from confide.likelihood.local.noisy_record import local
-from confide.likelihood.local.records import RecordsRoute
+from confide.likelihood.local.records import PerRecord
 from confide.likelihood.record_law.skeleton import frame as frame_of
 from confide.likelihood.record_law.traced import moving_law
 from confide.mechanism import (
@@ -39,7 +39,7 @@ from confide.privacy import ApproxDP, PureDP
 from confide.statistic import Each, Maximum, Mean, Median
 from tests.likelihood.test_moving import FAMILIES, finite_difference, quad
 
-ROUTE = RecordsRoute()
+ROUTE = PerRecord()
 
 
 @pytest.fixture(autouse=True)

@@ -11,13 +11,13 @@ from scipy import stats
 from confide import populations
 from confide.channel import Channel
 from confide.errors import IncompatibleError, InvalidArgument
-from confide.likelihood.local.response import ResponseRoute
+from confide.likelihood.local.response import Response
 from confide.mechanism import Laplace, RandomizedResponse
 from confide.model import Model
 from confide.privacy import PureDP
 from confide.statistic import Each
 
-ROUTE = ResponseRoute()
+ROUTE = Response()
 
 
 @pytest.fixture(autouse=True)

@@ -15,7 +15,7 @@ import numpy as np
 from scipy import stats
 
 import confide as cf
-from confide.inference.kernel import Averaged, Correlated, Gibbs
+from confide.inference.kernel import Averaged, CorrelatedPseudoMarginal, WithinGibbs
 from confide.inference.proposal import Proposal
 from confide.inference.target import EachTarget, RecordsTarget, StatisticTarget, quantiles
 from confide.inference.target.window import Anchor, WindowTarget
@@ -101,7 +101,7 @@ def exact_draws(case, keys, thetas):
 @partial(jax.jit, static_argnums=(0, 5))
 def differences(case, kernel, proposal, keys, starts, steps):
     """h after `steps` less h before, for each replicate: θ, θ², log weight and their product."""
-    carries = isinstance(kernel, Averaged | Gibbs)
+    carries = isinstance(kernel, Averaged | WithinGibbs)
 
     def h(target, state):
         # the weight that a step reports is relative to its own pair; here it must be a function of the state
@@ -112,7 +112,7 @@ def differences(case, kernel, proposal, keys, starts, steps):
     def one(key, theta, noise, latent, value):
         for_start, for_steps = jax.random.split(key)
         target = case.target(value, case.prior)
-        start = kernel.init(for_start, target, theta, noise if isinstance(kernel, Correlated) else latent)
+        start = kernel.init(for_start, target, theta, noise if isinstance(kernel, CorrelatedPseudoMarginal) else latent)
 
         def step(state, key):
             return kernel.step(key, target, proposal, state)[0], None

@@ -27,8 +27,7 @@ from confide.inference.quadrature.interpolate_in_y import (
     within_range,
 )
 from confide.inference.summaries import NEGLIGIBLE, Summaries, finer, quantiles
-from confide.likelihood import choose_route
-from confide.likelihood.route import Route
+from confide.likelihood import Route, as_route, choose_route
 from confide.model import Model
 from confide.prior import Prior, at_free
 
@@ -56,7 +55,7 @@ def many_posteriors(
     prior: Any,
     *,
     probs: Sequence[float] = (0.5, 0.9, 0.95),
-    route: str = "auto",
+    route: str | Route = "auto",
 ) -> Summaries:
     """The posterior of each row of `values`, by quadrature.
 
@@ -94,7 +93,7 @@ def many_posteriors(
         table = summaries_across(each, lambda y: solved(y).columns(), tolerance, sizes)
         found = None if table is None else Summaries.from_columns(table[where])
     found = solved(*arrays) if found is None else found
-    chosen = _approximations(models, routes) if route == "auto" else []
+    chosen = _approximations(models, routes) if as_route(route) is None else []
     return _warned(found._replace(notes=(*chosen, *problem.notes())))
 
 
@@ -270,7 +269,7 @@ def _halves(group: NDArray[np.bool_], mode: Floats) -> list[NDArray[np.bool_]]:
 
 
 def _one_by_one(
-    models: tuple[Model, ...], arrays: tuple[Floats, ...], prior: Prior, probs: Sequence[float], route: str
+    models: tuple[Model, ...], arrays: tuple[Floats, ...], prior: Prior, probs: Sequence[float], route: str | Route
 ) -> Summaries:
     """Two parameters and more: a posterior at a time."""
     from confide.inference.verb import infer

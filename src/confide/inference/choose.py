@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import partial
+from typing import Any
 
 import jax
 import numpy as np
@@ -11,9 +12,9 @@ import numpy as np
 from confide._compile import IN_A_HURRY
 from confide.channel import Channel
 from confide.errors import IncompatibleError
+from confide.inference.methods import MHAAR, GridOrNUTS, LongEnough, Method, as_method
 from confide.inference.problem import Problem
-from confide.likelihood.joint import Disjoint, Joint
-from confide.likelihood.rank.pool import PoolRoute
+from confide.likelihood.joint import Joint
 from confide.likelihood.record_law.moments import moments
 from confide.likelihood.record_law.traced import moving_law
 from confide.mechanism.additive import AdditiveLaw
@@ -23,32 +24,32 @@ from confide.statistic import Mean, Statistic
 
 #: θ at which a posterior of one parameter, and of two, is computed from simulated windows
 _ON_LINE, _ON_PLANE = 200, 4000
-#: seconds to simulate one rank of one window, on one core, and how many of them quadrature may take
-_PER_RANK, _PATIENCE = 1.7e-7, 20.0
+#: seconds that quadrature may take
+_PATIENCE = 20.0
 #: the spread of a vector of means, in scales of its noise, beyond which chains on the records do not mix
 _FURTHEST = 4.0
 #: θ of the prior at which that is looked at
 _LOOKS = 32
 
 
-def quickest(problem: Problem, joint: Joint | None) -> str:
-    """`grid`, `nuts` or `mhaar`; an error in words where none would reach the accuracy."""
+def quickest(problem: Problem, joint: Joint | None, options: dict[str, Any]) -> Method:
+    """Quadrature, `nuts` or `mhaar`; an error in words where none would reach the accuracy."""
     if joint is None:
         _require_mixing(problem)
-        return "mhaar"
+        return _by_mhaar(options)
     if problem.prior.free_dimension > 2:
-        return "nuts"
-    return "mhaar" if _seconds(problem, joint) > _PATIENCE else "grid"
-
-
-def _seconds(problem: Problem, joint: Joint) -> float:
-    """How long quadrature takes with simulated windows: the ranks of all windows at all θ. Other routes are quick."""
-    if not isinstance(joint, Disjoint):
-        return 0.0
+        return as_method("nuts", options)
     thetas = _ON_LINE if problem.prior.free_dimension == 1 else _ON_PLANE
-    pairs = zip(joint.routes, joint.models, strict=True)
-    ranks = sum(r.size * (2 * m.channel.law.window + 1) for r, m in pairs if isinstance(r, PoolRoute))
-    return thetas * ranks * _PER_RANK
+    if joint.seconds(thetas) > _PATIENCE:
+        return _by_mhaar(options)
+    as_method("grid", options)  # which has no options, and says so
+    return GridOrNUTS()
+
+
+def _by_mhaar(options: dict[str, Any]) -> Method:
+    chosen = as_method("mhaar", options)
+    assert isinstance(chosen, MHAAR)
+    return LongEnough(chosen)
 
 
 def _require_mixing(problem: Problem) -> None:

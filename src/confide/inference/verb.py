@@ -3,35 +3,28 @@
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Sequence
-from dataclasses import replace
-from functools import partial
 from typing import Any
 
 from confide._call import remembered
+from confide._checks import whole
 from confide._precision import float64
 from confide._random import as_key, unrolled
-from confide.errors import AccuracyError, IncompatibleError, InvalidArgument
+from confide.errors import IncompatibleError
 from confide.inference.choose import quickest
 from confide.inference.kernel import Kernel
+from confide.inference.methods import Lengths, Method, as_method
 from confide.inference.problem import Problem, read
-from confide.inference.quadrature import grid
-from confide.inference.sampling import assemble, nuts
-from confide.inference.sampling.longer import long_enough
-from confide.likelihood.joint import Disjoint, Joint, joint_route
-from confide.likelihood.rank.pool import PoolRoute
+from confide.likelihood import Route, as_route
+from confide.likelihood.joint import Joint, joint_route
 from confide.population import Population
 from confide.posterior import Posterior
 from confide.published import Release
 
-#: windows in the pool of a posterior
-_POOL = 2**13
 #: ranks on either side that can still be simulated: a pool holds thousands of windows
 _MOST_RANKS = 2**13
 #: noise, as a share of the largest value, of which a square is still far from underflow
 _LEAST_NOISE = 1e-30
-METHODS = ("grid", "nuts", "mh", *assemble.KERNELS)
 
 
 @remembered
@@ -43,8 +36,8 @@ def infer(
     *,
     same_records: bool | None = None,
     same_quantity: bool | None = None,
-    method: str | Kernel = "auto",
-    route: str = "auto",
+    method: str | Method | Kernel = "auto",
+    route: str | Route = "auto",
     key: Any = 0,
     chains: int = 4,
     warmup: int = 1000,
@@ -69,6 +62,9 @@ def infer(
     - `gibbs`: Metropolis–Hastings within Gibbs;  `correlated`: the correlated pseudo-marginal algorithm;
     - a `Kernel` of your own, from `confide.inference.kernel`, on the same latent variables.
 
+    Each name stands for an object that holds the method's options, `MHAAR(copies=5, latent="z")`, and either may be
+    given; so may a route, as a name or as an object such as `Spectral()`, also one of your own.
+
     Options of the latent methods: `latent` ("u" is the normal approximation of a mean, "z" is exact), `copies` (the
     paper's N), `subset`, `walk` (a `Walk`, else one is adapted during warm-up), `refresh`, `centre`
     ("midpoint" or "maximum"), `conditional` (draw u given y where its law is known), `correlation`, `anchored`.
@@ -82,69 +78,29 @@ def infer(
     """
     problem = read(population, releases, prior, same_records, same_quantity)
     _affordable(problem)
-    if not isinstance(method, Kernel) and method != "auto" and method not in METHODS:
-        raise InvalidArgument("method", method, "is not a method", f"use 'auto' or one of {', '.join(METHODS)}")
-    chains, warmup, draws = _count("chains", chains), _count("warmup", warmup), _count("draws", draws)
-    random = unrolled(as_key(key))
-    run = partial(assemble.posterior, problem, key=random, chains=chains, warmup=warmup, draws=draws, **options)
-    if isinstance(method, Kernel):
-        return run(joint=None, method=method)
-    joint = None
-    if method in ("auto", "grid", "nuts", "mh"):
-        joint = _joint(problem, route, method)
-    if method == "auto":
-        method = quickest(problem, joint)
-        if method == "grid":
-            _no_options(method, options)
-            return _by_grid_or_nuts(problem, joint, random, chains, warmup, draws)
-        if method == "mhaar":
-            return long_enough(lambda count: run(joint=None, method="mhaar", draws=count), chains, draws)
-    if joint is not None and method in ("grid", "nuts"):
-        _no_options(method, options)
-        if method == "grid":
-            return grid.posterior(problem, joint, random, chains, draws)
-        return nuts.posterior(problem, joint, random, chains, warmup, draws)
-    return run(joint=joint, method=method)
+    chosen = None if isinstance(method, str) and method == "auto" else as_method(method, options)
+    lengths = Lengths(_count("chains", chains, 1), _count("warmup", warmup, 0), _count("draws", draws, 1))
+    joint = _joint(problem, route, chosen) if chosen is None or chosen.on_likelihood else None
+    if chosen is None:
+        chosen = quickest(problem, joint, options)
+    return chosen.posterior(problem, joint, unrolled(as_key(key)), lengths)
 
 
-def _by_grid_or_nuts(
-    problem: Problem, joint: Joint | None, key: Any, chains: int, warmup: int, draws: int
-) -> Posterior:
-    """By quadrature; where that does not resolve a posterior of two parameters, by NUTS, which is said."""
-    assert joint is not None
-    try:
-        return grid.posterior(problem, joint, key, chains, draws)
-    except AccuracyError as failure:
-        if problem.prior.free_dimension == 1 or joint.simulated:
-            raise
-        reason = f"quadrature did not serve ({failure}); this is NUTS"
-    found = nuts.posterior(problem, joint, key, chains, warmup, draws)
-    warnings = (reason, *found.diagnostics.warnings)
-    return replace(found, diagnostics=replace(found.diagnostics, warnings=warnings))
-
-
-def _joint(problem: Problem, route: str, method: str) -> Joint | None:
-    """The joint likelihood; None where `auto` has to go without one."""
+def _joint(problem: Problem, route: str | Route, method: Method | None) -> Joint | None:
+    """The joint likelihood; None where `auto`, which is no method yet, has to go without one."""
+    free = method is None and as_route(route) is None
     try:
         joint = joint_route(problem.models, route, problem.same_records)
     except IncompatibleError:
-        if method == "auto" and route == "auto":
+        if free:
             return None
         raise
-    if method == "auto" and route == "auto" and joint.name == "normal" and not _normal_is_all(problem):
+    if free and joint.approximate and not _normal_is_all(problem):
         return None
-    joint = _smaller_pools(joint)
+    joint = joint.for_a_posterior()
     # a value that the channel cannot publish is found here, before any work
     joint.check(problem.values)
     return joint
-
-
-def _smaller_pools(joint: Joint) -> Joint:
-    """The same with as many simulated windows as a posterior needs, which is fewer than an information does."""
-    if not isinstance(joint, Disjoint) or not joint.simulated:
-        return joint
-    routes = tuple(replace(route, size=_POOL) if isinstance(route, PoolRoute) else route for route in joint.routes)
-    return replace(joint, routes=routes)
 
 
 def _normal_is_all(problem: Problem) -> bool:
@@ -170,17 +126,5 @@ def _affordable(problem: Problem) -> None:
             )
 
 
-def _count(name: str, value: Any) -> int:
-    least = 0 if name == "warmup" else 1
-    try:
-        number = -1 if isinstance(value, bool) else operator.index(value)
-    except TypeError:
-        number = -1
-    if number < least:
-        raise InvalidArgument(name, value, "is not a count", f"give a whole number of at least {least}")
-    return number
-
-
-def _no_options(method: str, options: dict[str, Any]) -> None:
-    if options:
-        raise InvalidArgument("options", sorted(options), f"are not options of method {method!r}", "leave them out")
+def _count(name: str, value: Any, least: int) -> int:
+    return whole(name, value, least, f"give a whole number of at least {least}")

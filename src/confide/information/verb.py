@@ -15,7 +15,7 @@ from confide.information.result import Information, efficiency
 from confide.information.windows import has_windows
 from confide.likelihood import ROUTES, choose_route
 from confide.likelihood.local.two_sided import require_one_derivative
-from confide.likelihood.rank.pool import PoolRoute
+from confide.likelihood.route import Route
 from confide.model import Model
 
 METHODS = (*ROUTES, *ALGORITHMS)
@@ -29,7 +29,7 @@ def information(
     model: Model,
     theta: Any,
     *,
-    method: str = "auto",
+    method: str | Route = "auto",
     key: Any = None,
     outer: int | None = None,
     inner: int | None = None,
@@ -53,11 +53,13 @@ def information(
     """
     if not isinstance(model, Model):
         raise InvalidArgument("model", model, "is not a model", "use Model(population, channel)")
-    if method != "auto" and method not in METHODS:
-        raise InvalidArgument("method", method, "is not a method", f"use 'auto' or one of {', '.join(METHODS)}")
+    if not isinstance(method, Route) and method != "auto" and method not in METHODS:
+        remedy = f"use 'auto', one of {', '.join(METHODS)}, or a route such as Spectral()"
+        raise InvalidArgument("method", method, "is not a method", remedy)
     thetas = np.asarray(model.population.theta(theta))
     rows = thetas.reshape(-1, thetas.shape[-1])
-    chosen = _choose(model) if method == "auto" else method
+    route = _choose(model) if method == "auto" else None if method in ALGORITHMS else choose_route(model, method)
+    chosen = route.name if route is not None else "replicates" if method == "auto" else str(method)
     note = ""
     unknown = sorted(set(options) - set(OPTIONS.get(chosen, ())))
     if unknown:
@@ -68,26 +70,20 @@ def information(
                 "give a function of theta that returns a numpyro distribution" if name == "proposal" else "give a word"
             )
             raise InvalidArgument(name, option, "is not of the kind that is needed", remedy)
-    if chosen in ALGORITHMS:
+    if route is None:
         sizes = Sizes.checked(outer, inner)
         if method == "auto":
             _require_affordable(model, len(rows), sizes)
         found, error, note = ALGORITHMS[chosen](model, rows, sizes, key=key, paired=paired, **options)
-    elif chosen == PoolRoute.name:
-        pool = choose_route(model, chosen)
-        assert isinstance(pool, PoolRoute)
-        size = {} if outer is None else {"size": outer}
-        estimate = pool.information_with_error(model, rows, key=0 if key is None else key, **size)
-        found, error = (np.asarray(part) for part in estimate)
     else:
-        require_one_derivative(model, rows)
-        found = np.asarray(choose_route(model, chosen).information(model, rows))
-        error = np.zeros_like(found)
+        if not route.simulated:
+            require_one_derivative(model, rows)
+        found, error = route.information_with_error(model, rows, size=outer, key=key)
     shape = (*thetas.shape[:-1], thetas.shape[-1], thetas.shape[-1])
     matrix, spread = np.asarray(found).reshape(shape), np.asarray(error).reshape(shape)
     records = None if model.population.moving else model.channel.n * np.asarray(model.population.fisher(thetas))
     share = efficiency(matrix, records)
-    exact = chosen not in ("normal", "importance")
+    exact = chosen != "importance" if route is None else not route.approximate
     return Information(thetas, matrix, spread, chosen, share, model.population.names, exact, note)
 
 
@@ -105,11 +101,10 @@ def _require_affordable(model: Model, count: int, sizes: Sizes) -> None:
     )
 
 
-def _choose(model: Model) -> str:
+def _choose(model: Model) -> Route | None:
+    """The route that `auto` takes; None where Algorithm 2 is better than what is left."""
     try:
-        chosen = choose_route(model).name
+        chosen = choose_route(model)
     except IncompatibleError:
-        return "replicates"
-    if chosen == "normal" and model.channel.statistic.dimension == 1:
-        return "replicates"
-    return chosen
+        return None
+    return None if chosen.approximate and model.channel.statistic.dimension == 1 else chosen

@@ -17,7 +17,7 @@ from scipy import special
 
 from confide.information.weights import weighted_score
 from confide.likelihood.rank.pool import window_model
-from confide.likelihood.rank.window import Pool, Ranks, outward, window_score
+from confide.likelihood.rank.window import Ranks, WindowPool, outward, window_score
 from confide.likelihood.value_law.steps import MOST_STEPS
 from confide.likelihood.value_law.table import StepTable, Table
 from confide.model import Model
@@ -69,12 +69,12 @@ def draw_windows(key: jax.Array, ranks: Ranks, cap: int, count: int) -> jax.Arra
     return outward(low - high, above, below, ranks)
 
 
-def _reach(n: int, rank: int, cap: int) -> Pool:
+def _reach(n: int, rank: int, cap: int) -> WindowPool:
     """The logits between which all windows lie, as a pool without windows."""
     first, last = max(rank - cap, 1), min(rank + cap, n)
     low, low_rest = _quantiles(first, n - first + 1)
     high_rest, high = _quantiles(n - last + 1, last)
-    return Pool(jnp.zeros(0), jnp.log(low / low_rest), jnp.log(high / high_rest))
+    return WindowPool(jnp.zeros(0), jnp.log(low / low_rest), jnp.log(high / high_rest))
 
 
 def _quantiles(a: float, b: float) -> tuple[float, float]:

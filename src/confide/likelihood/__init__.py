@@ -5,44 +5,59 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from confide.errors import IncompatibleError, InvalidArgument
-from confide.likelihood.local.records import RecordsRoute
-from confide.likelihood.local.response import ResponseRoute
-from confide.likelihood.mean.normal import NormalRoute
-from confide.likelihood.mean.share import ShareRoute
-from confide.likelihood.mean.spectral import SpectralRoute
-from confide.likelihood.rank.order import OrderRoute
-from confide.likelihood.rank.pool import PoolRoute
+from confide.likelihood.local.records import PerRecord
+from confide.likelihood.local.response import Response
+from confide.likelihood.mean.normal import Normal
+from confide.likelihood.mean.share import Share
+from confide.likelihood.mean.spectral import Spectral
+from confide.likelihood.rank.order import Order
+from confide.likelihood.rank.pool import Pool
 from confide.likelihood.route import Route
 
 if TYPE_CHECKING:
     from confide.model import Model
 
-__all__ = ["ROUTES", "Route", "choose_route"]
+__all__ = [
+    "ROUTES",
+    "Normal",
+    "Order",
+    "PerRecord",
+    "Pool",
+    "Response",
+    "Route",
+    "Share",
+    "Spectral",
+    "as_route",
+    "choose_route",
+    "stand_in",
+]
 
 #: In the order in which `auto` asks them: exact ones first, then Monte Carlo of known error, then the approximation.
 ROUTES: dict[str, Route] = {
-    route.name: route
-    for route in (
-        ResponseRoute(),
-        RecordsRoute(),
-        ShareRoute(),
-        SpectralRoute(),
-        OrderRoute(),
-        PoolRoute(),
-        NormalRoute(),
-    )
+    route.name: route for route in (Response(), PerRecord(), Share(), Spectral(), Order(), Pool(), Normal())
 }
 
 
-def choose_route(model: Model, route: str = "auto") -> Route:
-    """The route of a given name, or the first that serves; an error that says why none does."""
-    if route != "auto":
-        if route not in ROUTES:
-            raise InvalidArgument("route", route, "is not a route", f"use 'auto' or one of {', '.join(ROUTES)}")
-        reason = ROUTES[route].refuses(model)
+def as_route(route: str | Route) -> Route | None:
+    """The route that is meant by a name or an object; None for "auto"."""
+    if isinstance(route, Route):
+        return route
+    if route == "auto":
+        return None
+    if not isinstance(route, str) or route not in ROUTES:
+        remedy = f"use 'auto', one of {', '.join(ROUTES)}, or a route such as Spectral()"
+        raise InvalidArgument("route", route, "is not a route", remedy)
+    return ROUTES[route]
+
+
+def choose_route(model: Model, route: str | Route = "auto") -> Route:
+    """The route that is asked for, or the first that serves; an error that says why none does."""
+    asked = as_route(route)
+    if asked is not None:
+        reason = asked.refuses(model)
         if reason is not None:
-            raise IncompatibleError(f"route {route!r} does not serve this model: {reason}")
-        return ROUTES[route]
+            raise IncompatibleError(f"route {asked.name!r} does not serve this model: {reason}")
+        return asked
     reasons = {}
     for candidate in ROUTES.values():
         reason = candidate.refuses(model)
@@ -51,3 +66,9 @@ def choose_route(model: Model, route: str = "auto") -> Route:
         reasons[candidate.name] = reason
     listed = "; ".join(f"{name}: {reason}" for name, reason in reasons.items())
     raise IncompatibleError(f"no route to p(y | theta) serves this model ({listed})")
+
+
+def stand_in(route: Route, model: Model) -> Route | None:
+    """The route that serves where this one works hard or gives up; None where there is none."""
+    other = None if route.falls_back_to is None else ROUTES[route.falls_back_to]
+    return other if other is not None and other.refuses(model) is None else None

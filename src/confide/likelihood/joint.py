@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -26,8 +26,8 @@ from confide.errors import IncompatibleError, InvalidArgument
 from confide.expression import Expression
 from confide.expression.text import format_tree
 from confide.expression.tree import Call, Interp, Number, Tree, Variable
-from confide.likelihood import choose_route
-from confide.likelihood.mean.normal import NormalRoute, convolved, log_normal
+from confide.likelihood import ROUTES, as_route, choose_route
+from confide.likelihood.mean.normal import Normal, convolved, log_normal
 from confide.likelihood.record_law.moments import MovingLaw, law_for, moments
 from confide.likelihood.record_law.record import RecordLaw
 from confide.likelihood.record_law.traced import moving_law
@@ -50,6 +50,19 @@ class Joint(ABC):
     error: str
     #: whether a route in it averages over simulated records
     simulated: bool = False
+    #: whether one θ inside a chain costs nearly as much as many at once
+    for_many_thetas: bool = False
+    #: whether its error is not known
+    approximate: bool = False
+
+    def seconds(self, thetas: int) -> float:
+        """Roughly how long so many θ take on one core; 0 where it is little."""
+        del thetas
+        return 0.0
+
+    def for_a_posterior(self) -> Joint:
+        """The same at the accuracy that a posterior needs."""
+        return self
 
     @abstractmethod
     def check(self, values: Sequence[Any]) -> tuple[Any, ...]:
@@ -64,7 +77,7 @@ class Joint(ABC):
         """The same at all θ (M, d), which are concrete: shape (M,)."""
 
 
-def joint_route(models: Sequence[Model], route: str = "auto", same_records: bool | None = None) -> Joint:
+def joint_route(models: Sequence[Model], route: str | Route = "auto", same_records: bool | None = None) -> Joint:
     """The joint likelihood of several releases of one population, or an error that says why there is none.
 
     `same_records` says whether all releases are about the same records (True) or each about its own (False). Nothing is
@@ -133,6 +146,24 @@ class Disjoint(Joint):
         """Whether one of them is Monte Carlo."""
         return any(route.simulated for route in self.routes)
 
+    @property
+    def for_many_thetas(self) -> bool:  # type: ignore[override]
+        """Whether one of them is made for many θ at once."""
+        return any(route.for_many_thetas for route in self.routes)
+
+    @property
+    def approximate(self) -> bool:  # type: ignore[override]
+        """Whether one of them is an approximation."""
+        return any(route.approximate for route in self.routes)
+
+    def seconds(self, thetas: int) -> float:
+        """What the routes say of so many θ."""
+        return sum(route.seconds(model, thetas) for model, route in zip(self.models, self.routes, strict=True))
+
+    def for_a_posterior(self) -> Disjoint:
+        """By each route at the accuracy that a posterior needs."""
+        return replace(self, routes=tuple(route.for_a_posterior() for route in self.routes))
+
     def check(self, values: Sequence[Any]) -> tuple[Any, ...]:
         """By each release's own route."""
         return _checked(self.models, self.routes, values)
@@ -154,8 +185,9 @@ class SameRecords(Joint):
     """Means of the same records: jointly normal by the central limit theorem, each with its own noise."""
 
     models: tuple[Model, ...]
-    name = NormalRoute.name
-    error = NormalRoute.error
+    name = Normal.name
+    error = Normal.error
+    approximate = True
 
     @property
     def noises(self) -> tuple[Noise, ...]:
@@ -216,9 +248,10 @@ def _log_density(noises: tuple[Noise, ...], residual: jax.Array, covariance: jax
     return total
 
 
-def _no_joint_law(models: tuple[Model, ...], route: str) -> str | None:
-    if route not in ("auto", NormalRoute.name):
-        return f"route {route!r} is one release's own, and the product would count the records twice; use 'normal'"
+def _no_joint_law(models: tuple[Model, ...], route: str | Route) -> str | None:
+    asked = as_route(route)
+    if asked not in (None, ROUTES[Normal.name]):
+        return f"route {asked.name!r} is one release's own, and the product would count the records twice; use 'normal'"
     sizes = sorted({model.channel.n for model in models})
     if len(sizes) > 1:
         return f"the same records cannot number {' and '.join(str(n) for n in sizes)}; give each part its own data set"

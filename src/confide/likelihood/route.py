@@ -1,20 +1,21 @@
 """A route: one way to p(y | θ), and what it says about θ.
 
-Each route is one object in one file. `likelihood.ROUTES` lists them; `Model.log_likelihood` and `information` ask
-them in order and take the first exact one that does not refuse.
+Each route is one object in one file. `likelihood.ROUTES` lists them, and `auto` takes the first that does not refuse.
+Callers ask a route what they want to know of it and never which route it is, so that a user's own route, an object of a
+class like these, is served like ours.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import jax
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.errors import AccuracyError
+from confide.errors import AccuracyError, IncompatibleError
 from confide.mechanism.additive import AdditiveLaw
 from confide.mechanism.lattice import LatticeNoise
 
@@ -43,6 +44,10 @@ class Route(ABC):
     approximate: ClassVar[bool] = False
     #: whether it averages over simulated records: then log p may jump as θ moves, by less than its Monte Carlo error
     simulated: ClassVar[bool] = False
+    #: whether one θ inside a chain costs nearly as much as many at once, so that chains are given a table
+    for_many_thetas: ClassVar[bool] = False
+    #: the name of the route that stands in where this one works hard or gives up, if that one serves the model
+    falls_back_to: ClassVar[str | None] = None
 
     @abstractmethod
     def refuses(self, model: Model) -> str | None:
@@ -80,12 +85,35 @@ class Route(ABC):
         """
         return require_finite(model, thetas, values, _outer(self, model, np.asarray(thetas), np.asarray(values)))
 
+    def by_batch(self, model: Model, thetas: Any, values: Any) -> Floats:
+        """Of a simulated route, the logs of what each batch says (M, Y, batches): their spread is its error."""
+        raise IncompatibleError(
+            f"route {self.name!r} of {model.channel.statistic} is not simulated: use log_likelihood"
+        )
+
+    def seconds(self, model: Model, thetas: int) -> float:
+        """Roughly how long so many θ take on one core, as far as that is known beforehand; 0 where it is little."""
+        del model, thetas
+        return 0.0
+
+    def for_a_posterior(self) -> Self:
+        """The same at the accuracy that a posterior needs, which may be cheaper than what an information does."""
+        return self
+
     @abstractmethod
     def information(self, model: Model, thetas: Any) -> jax.Array:
         """The Fisher information of the published value at each θ: (M, d) → (M, d, d), deterministic.
 
-        A route whose information is Monte Carlo raises `IncompatibleError` and has a method of its own.
+        A route whose information is Monte Carlo raises `IncompatibleError` and overrides `information_with_error`.
         """
+
+    def information_with_error(
+        self, model: Model, thetas: Any, *, size: int | None = None, key: Any = None
+    ) -> tuple[Floats, Floats]:
+        """The Fisher information and its standard error, each (M, d, d); `size` and `key` are for simulated routes."""
+        del size, key
+        found = np.asarray(self.information(model, thetas))
+        return found, np.zeros_like(found)
 
 
 def require_finite(model: Model, thetas: Any, values: Any, found: Any) -> Floats:

@@ -94,7 +94,7 @@ class Additive(Plan):
 
 
 @dataclass(frozen=True)
-class Response(Plan):
+class ResponsePlan(Plan):
     """Randomized response on the index of a record's level among k.
 
     The truth is kept with probability p, a float and so a multiple of 2⁻⁶⁴, and replaced by one of the k − 1 others
@@ -148,7 +148,7 @@ def _planned(channel: Channel) -> Plan:
         case ExponentialLaw():
             return Ranks(channel, grid_of(channel))
         case ResponseLaw():
-            return Response(channel, grid_of(channel))
+            return ResponsePlan(channel, grid_of(channel))
         case AdditiveLaw():
             return _additive(channel)
     raise IncompatibleError(

@@ -19,6 +19,8 @@ from confide._redaction import redacted
 from confide.channel import Channel
 from confide.design import Family
 from confide.expression import Expression
+from confide.inference.methods import Method, OwnKernel
+from confide.likelihood import Route
 from confide.mechanism import Mechanism
 from confide.model import Model
 from confide.population import Population
@@ -104,6 +106,13 @@ source.register(Mechanism, _ours)
 source.register(Privacy, _ours)
 source.register(Rows, _ours)
 source.register(Hashed, _ours)
+source.register(Method, _ours)
+source.register(Route, _ours)
+
+
+@source.register
+def _(value: OwnKernel) -> str:
+    raise Unwritable(f"{value.name}, a kernel of your own")
 
 
 @source.register

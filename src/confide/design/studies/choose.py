@@ -17,6 +17,7 @@ from confide.design.evaluate import Evaluation, by_moments, evaluate
 from confide.design.points import Points
 from confide.inference.batch import many_posteriors
 from confide.information.result import Information
+from confide.likelihood import Route
 from confide.model import Model
 from confide.prior import Prior
 
@@ -27,7 +28,7 @@ _CENTRAL = (0.1, 0.3, 0.5, 0.7, 0.9)
 _CURVE = 60
 
 
-def posterior_points(model: Model, values: Floats, prior: Prior, route: str = "auto") -> Floats:
+def posterior_points(model: Model, values: Floats, prior: Prior, route: str | Route = "auto") -> Floats:
     """Points of equal weight that stand for the posterior of each value: (Y, Q, d)."""
     found = many_posteriors([model], [values], prior, probs=_CENTRAL, route=route)
     if prior.dimension == 1:
@@ -49,7 +50,7 @@ def _inside(prior: Prior, mean: Floats, points: Floats) -> Floats:
 
 
 def choose(
-    model: Model, values: Floats, prior: Prior, candidates: list[Model], criterion: Criterion, route: str
+    model: Model, values: Floats, prior: Prior, candidates: list[Model], criterion: Criterion, route: str | Route
 ) -> NDArray[np.intp]:
     """The position of the best candidate for the posterior of each value (Y,)."""
     points = posterior_points(model, values, prior, route)

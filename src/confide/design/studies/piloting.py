@@ -16,6 +16,7 @@ from confide.design.levels import with_privacy
 from confide.design.optimizing import optimize
 from confide.design.studies.choose import choose, posterior_points
 from confide.errors import InvalidArgument
+from confide.likelihood import Route
 from confide.mechanism import Gaussian, Laplace, Mechanism
 from confide.model import Model
 from confide.population import Population
@@ -69,7 +70,7 @@ class Pilot:
         """What both releases promise together: every record is in one of them only, so the guarantee of each."""
         return self.channel.guarantee
 
-    def choose(self, release: Release, *, route: str = "auto") -> Channel:
+    def choose(self, release: Release, *, route: str | Route = "auto") -> Channel:
         """The channel for the other records, by the posterior of the pilot's release.
 
         >>> import confide as cf, numpyro.distributions as dist
@@ -83,7 +84,7 @@ class Pilot:
         return self._chosen(np.asarray([value]), route)[0]
 
     @float64
-    def _chosen(self, values: NDArray[np.float64], route: str = "auto") -> list[Channel]:
+    def _chosen(self, values: NDArray[np.float64], route: str | Route = "auto") -> list[Channel]:
         """The second channel for each of many pilot values."""
         model = Model(self.population, self.channel)
         if self.candidates is None:

@@ -18,6 +18,7 @@ from confide.errors import ConfideError
 from confide.inference.batch import many_posteriors
 from confide.inference.summaries import Summaries
 from confide.information.result import Information
+from confide.likelihood import Route
 from confide.model import Model
 from confide.population import Population
 from confide.prior import Prior
@@ -41,7 +42,7 @@ class Cell:
 
 
 def simulate(
-    cell: Cell, population: Population, prior: Prior, releases: int, key: jax.Array, route: str
+    cell: Cell, population: Population, prior: Prior, releases: int, key: jax.Array, route: str | Route
 ) -> dict[str, Any]:
     """The numbers of a cell, ready for a file: lists with an entry per parameter, what a pilot chose, what to say."""
     for_truth, for_first, for_second = jax.random.split(key, 3)
@@ -69,7 +70,7 @@ def _draw(model: Model, key: jax.Array, truth: Floats, varies: bool) -> Floats:
 
 
 def _in_two(
-    plan: Pilot, model: Model, values: Floats, key: jax.Array, truth: Floats, route: str
+    plan: Pilot, model: Model, values: Floats, key: jax.Array, truth: Floats, route: str | Route
 ) -> tuple[Summaries, str]:
     """A pilot's second releases, those with one choice together, and the posteriors from both."""
     chosen = plan._chosen(values, route)

@@ -23,6 +23,7 @@ from confide.design.studies.piloting import Pilot
 from confide.design.studies.simulate import PROBS, Cell, simulate
 from confide.design.studies.study_cache import Cells, describe, require_text
 from confide.errors import InvalidArgument
+from confide.likelihood import Route
 from confide.population import Population
 from confide.prior import Prior
 from confide.privacy import Privacy
@@ -71,7 +72,7 @@ def study(
     privacy: Sequence[Privacy | float] | None = None,
     releases: int = 1000,
     key: Any = 0,
-    route: str = "auto",
+    route: str | Route = "auto",
     path: str | os.PathLike[str] | None = None,
 ) -> Study:
     """Simulate releases through several channels or pilot plans, infer from all of them, and report the errors.
@@ -106,7 +107,7 @@ def study(
             "theta": None if cell.theta is None else cell.theta.tolist(),
             "releases": count,
             "key": np.asarray(jax.random.key_data(random)).tolist(),
-            "route": route,
+            "route": route if isinstance(route, str) else repr(route),
             "probs": PROBS,
         }
         if store.folder is not None:

@@ -2,9 +2,18 @@
 
 from confide.inference.kernel.averaged import Averaged
 from confide.inference.kernel.base import Info, Kernel, State
-from confide.inference.kernel.correlated import Correlated
-from confide.inference.kernel.gibbs import Gibbs
+from confide.inference.kernel.correlated import CorrelatedPseudoMarginal
+from confide.inference.kernel.gibbs import WithinGibbs
 from confide.inference.kernel.marginal import Marginal
 from confide.inference.kernel.pseudo import PseudoMarginal
 
-__all__ = ["Averaged", "Correlated", "Gibbs", "Info", "Kernel", "Marginal", "PseudoMarginal", "State"]
+__all__ = [
+    "Averaged",
+    "CorrelatedPseudoMarginal",
+    "Info",
+    "Kernel",
+    "Marginal",
+    "PseudoMarginal",
+    "State",
+    "WithinGibbs",
+]

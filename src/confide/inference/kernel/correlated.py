@@ -12,7 +12,7 @@ from confide.inference.proposal import Proposal
 from confide.inference.target.base import Target
 
 
-class Correlated(Kernel):
+class CorrelatedPseudoMarginal(Kernel):
     """`copies` latents behind each estimate, made from noise that keeps a `correlation` from step to step."""
 
     correlation: jax.Array

@@ -22,7 +22,7 @@ from confide.inference.proposal import Proposal
 from confide.inference.target.base import Target
 
 
-class Gibbs(Kernel):
+class WithinGibbs(Kernel):
     """Each block of the latent is proposed from its reference at θ and accepted by its weight."""
 
     def init(self, key: jax.Array, target: Target, theta: jax.Array, latent: Any = None) -> State:

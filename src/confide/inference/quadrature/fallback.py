@@ -22,11 +22,11 @@ from confide._compile import IN_A_HURRY
 from confide._progress import progress
 from confide.errors import AccuracyError
 from confide.inference.quadrature import simulated
-from confide.likelihood import ROUTES
+from confide.likelihood import Normal, stand_in
 from confide.likelihood.batched import filled
 from confide.likelihood.joint import Disjoint, Joint
 from confide.likelihood.mean.normal import log_density
-from confide.likelihood.rank.pool import PoolRoute, over_batches
+from confide.likelihood.rank.pool import over_batches
 from confide.likelihood.record_law.moments import moments
 from confide.likelihood.record_law.traced import moving_law
 from confide.likelihood.route import Route, Underflow, require_finite
@@ -39,6 +39,7 @@ Floats = NDArray[np.float64]
 #: log p(y | θ) of a route at all θ and values, (M, Y)
 Evaluate = Callable[[Route, Model, Floats, Floats], Floats]
 
+NORMAL = Normal()
 #: the sampling spread over the noise's, below which the mean's own law is not asked for
 _SPIKE = 3e-4
 #: θ that are given to the approximation together
@@ -125,7 +126,7 @@ def _or_normal(
 
 def has_normal(route: Route, model: Model) -> bool:
     """Whether the normal approximation of a mean can stand in for a route that works hard."""
-    return route.name == "spectral" and ROUTES["normal"].refuses(model) is None
+    return stand_in(route, model) is not None
 
 
 def roughly(route: Route, model: Model, thetas: Floats, values: Floats) -> Floats:
@@ -133,11 +134,11 @@ def roughly(route: Route, model: Model, thetas: Floats, values: Floats) -> Float
 
     Far from there the published value is in the far tails, where an exact inversion is dear and says the same.
     """
-    return _plainly(ROUTES["normal"] if has_normal(route, model) else route, model, thetas, values)
+    return _plainly(stand_in(route, model) or route, model, thetas, values)
 
 
 def _plainly(route: Route, model: Model, thetas: Floats, values: Floats) -> Floats:
-    if route.name != "normal":
+    if route != NORMAL:
         return np.asarray(route.log_likelihood(model, thetas, values))
     return require_finite(model, thetas, values, by_normal(model, thetas, values))
 
@@ -224,7 +225,7 @@ class Careful:
         total, self._left_out = np.zeros(len(thetas)), None
         for model, route, value in zip(self.joint.models, self.joint.routes, values, strict=True):
             one = np.asarray(value)[None]
-            if isinstance(route, PoolRoute):
+            if route.simulated:
                 total += log_likelihood(route, model, thetas, one, self._by_batch)[0][:, 0]
             else:
                 parts = by_spread(model, thetas) if has_normal(route, model) else in_order(thetas)
@@ -240,9 +241,8 @@ class Careful:
 
     def _by_batch(self, route: Route, model: Model, thetas: Floats, values: Floats) -> Floats:
         """Of a pool also what leaving out each of its batches changes."""
-        assert isinstance(route, PoolRoute)
         each = route.by_batch(model, thetas, values)
-        self._left_out = simulated.left_out(thetas[:, 0], each[:, 0], route.size, self._left_out)
+        self._left_out = simulated.left_out(thetas[:, 0], each[:, 0], self._left_out)
         return np.asarray(over_batches(model, thetas, values, each))
 
     def rough(self) -> Rough | None:

@@ -24,16 +24,15 @@ class LeftOut(NamedTuple):
 
     theta: Floats
     change: Floats
-    windows: int
 
 
-def left_out(theta: Floats, log_batches: Floats, windows: int, others: LeftOut | None = None) -> LeftOut:
+def left_out(theta: Floats, log_batches: Floats, others: LeftOut | None = None) -> LeftOut:
     """From the logarithms of the batches' averages (M, batches); and of other releases at the same θ."""
     batches = log_batches.shape[1]
     share = np.exp(log_batches - logsumexp(log_batches, axis=1, keepdims=True))
     order = np.argsort(theta)
     change = np.log1p(-share[order]) + math.log(batches / (batches - 1))
-    return LeftOut(theta[order], change if others is None else change + others.change, windows)
+    return LeftOut(theta[order], change if others is None else change + others.change)
 
 
 def errors(found: LeftOut, theta: Floats, share: Floats) -> tuple[float, float]:
@@ -55,7 +54,7 @@ def notes(found: LeftOut, name: str, theta: Floats, share: Floats) -> list[str]:
     if max(of_mean, of_sd) < _WORTH_SAYING:
         return []
     return [
-        f"the likelihood is an average over {found.windows:,} simulated windows, which leaves the mean of {name} "
-        f"uncertain by {100 * of_mean:.1f}% of its sd, and the sd by {100 * of_sd:.1f}% (one standard error); "
+        f"the likelihood is an average over simulated windows, which leaves the mean of {name} uncertain by "
+        f"{100 * of_mean:.1f}% of its sd, and the sd by {100 * of_sd:.1f}% (one standard error); "
         "method='mhaar' has no such error"
     ]

@@ -80,4 +80,4 @@ class TabulatedTarget(Target):
 
 def is_costly(joint: Joint) -> bool:
     """Whether a route is made for many θ at once rather than for one inside a chain."""
-    return any(part in joint.name for part in ("spectral", "order", "pool", "records"))
+    return joint.for_many_thetas

@@ -16,6 +16,7 @@ integrated over y (`records_information`).
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -41,7 +42,8 @@ BINNED_FROM = 4096
 _MOST_THETAS, _MOST_INFORMATION, _ENTRIES = 2048, 256, 4_000_000
 
 
-class RecordsRoute(Route):
+@dataclass(frozen=True)
+class PerRecord(Route):
     """`Each` with additive noise, and any scalar statistic of a single record, exact up to quadrature.
 
     Wherever a value is expected `Binned` ones may be given (see `binned`). From 4,096 values on, `log_likelihood`
@@ -55,12 +57,13 @@ class RecordsRoute(Route):
     >>> from confide.privacy import PureDP
     >>> model = Model(populations.normal_variance(), Channel(Each("x**2", (-10, 10)), Laplace(PureDP(0.5)), n=100))
     >>> with jax.enable_x64(True):
-    ...     print(RecordsRoute().information(model, [[2.0]]).round(5))
+    ...     print(PerRecord().information(model, [[2.0]]).round(5))
     [[[0.00244]]]
     """
 
     name = "records"
     error = "none beyond quadrature: below 1e-9, relative"
+    for_many_thetas = True
 
     def refuses(self, model: Model) -> str | None:
         """Why not, in words."""

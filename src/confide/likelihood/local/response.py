@@ -11,6 +11,7 @@ masses between the thresholds of s from the distribution function, or sums over 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import equinox as eqx
@@ -102,7 +103,8 @@ def _probabilities(member: Floats, keep: Any, weights: Any) -> Any:
     return other + (keep - other) * (weights @ member.T)
 
 
-class ResponseRoute(Route):
+@dataclass(frozen=True)
+class Response(Route):
     """Randomized response on bits, thresholds or categories, in closed form.
 
     >>> import math
@@ -114,7 +116,7 @@ class ResponseRoute(Route):
     >>> from confide.statistic import Each
     >>> channel = Channel(Each("x", (0, 1)), RandomizedResponse(PureDP(math.log(3))), n=100)
     >>> with jax.enable_x64(True):
-    ...     print(ResponseRoute().information(Model(populations.bernoulli(), channel), [[0.5]]))   # n α² / (τ (1 − τ))
+    ...     print(Response().information(Model(populations.bernoulli(), channel), [[0.5]]))   # n α² / (τ (1 − τ))
     [[[100.]]]
     """
 

@@ -10,6 +10,7 @@ through its transform.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -38,8 +39,16 @@ if TYPE_CHECKING:
 _FREQUENCIES = 1024
 
 
-class NormalRoute(Route):
-    """The paper's normal approximation of an additive statistic."""
+@dataclass(frozen=True)
+class Normal(Route):
+    """The paper's normal approximation of an additive statistic.
+
+    >>> import confide as cf
+    >>> channel = cf.Channel(cf.Mean("abs(x)", bounds=(-10, 10)), cf.Laplace(cf.PureDP(5.0)), n=100)
+    >>> model = cf.Model(cf.populations.normal_variance(), channel)
+    >>> print(model.log_likelihood(2.0, 0.9, route=cf.Normal()).round(6))
+    -1.736641
+    """
 
     name = "normal"
     error = "of the central limit theorem, not known"

@@ -15,6 +15,7 @@ which needs no division by q and holds at q = 0 and 1. A statistic that is const
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import equinox as eqx
@@ -57,7 +58,7 @@ _BEYOND = np.asarray([0.0, 0.5, 1.0, 2.0, 3.5, 5.5, 8.0, 11.0, 16.0, 22.0, 30.0,
 _MOST_POINTS = 200_000
 
 
-class Share(eqx.Module):
+class TwoValues(eqx.Module):
     """The two values of s, the lower first, and the law that says how probable each is (equal if there is one)."""
 
     law: Cells | RecordLaw
@@ -79,7 +80,7 @@ class Share(eqx.Module):
 
 
 @once
-def share_of(population: Population, statistic: Mean) -> Share | None:
+def share_of(population: Population, statistic: Mean) -> TwoValues | None:
     """The two values that s(clip X) can take with positive probability, or None where it has more."""
     values = finite_values(population, statistic)
     if values is None:
@@ -92,7 +93,7 @@ def share_of(population: Population, statistic: Mean) -> Share | None:
         return None
     nearest = np.argmin(np.abs(law.s[0][:, None] - taken), axis=1)
     member = (np.arange(2)[:, None] == nearest + (2 - taken.size)).astype(float)
-    return Share(law, member, float(taken[0]), float(taken[-1]))
+    return TwoValues(law, member, float(taken[0]), float(taken[-1]))
 
 
 def _log_binomial(n: int, masses: Floats) -> Floats:
@@ -102,7 +103,7 @@ def _log_binomial(n: int, masses: Floats) -> Floats:
     return np.asarray(ways + special.xlogy(k, masses[:, 1:]) + special.xlogy(n - k, masses[:, :1]))
 
 
-def _points(model: Model, share: Share) -> Floats:
+def _points(model: Model, share: TwoValues) -> Floats:
     """u_k for k = 0, …, n; rounded as the mechanism does (halves up) where the noise is on a lattice."""
     n, noise = model.channel.n, model.channel.law.noise  # type: ignore[attr-defined]
     points = share.low + (share.high - share.low) * (np.arange(n + 1.0) / n)
@@ -120,7 +121,8 @@ def _log_noise(model: Model, values: Any, points: Any) -> jax.Array:
     return noise.log_prob(values - points)
 
 
-class ShareRoute(Route):
+@dataclass(frozen=True)
+class Share(Route):
     """Binomial counts with noise, summed term by term.
 
     >>> import confide as cf
@@ -186,7 +188,7 @@ class ShareRoute(Route):
         return jnp.asarray(np.asarray(told)[:, None, None] * slopes[:, :, None] * slopes[:, None, :])
 
 
-def _share(model: Model) -> Share:
+def _share(model: Model) -> TwoValues:
     statistic = model.channel.statistic
     assert isinstance(statistic, Mean)
     share = share_of(model.population, statistic)
@@ -206,7 +208,7 @@ def _log_product(log_binomial: Floats, log_noise: Floats) -> Floats:
     return np.asarray(result)
 
 
-def _about_share(model: Model, share: Share, masses: Floats) -> float:
+def _about_share(model: Model, share: TwoValues, masses: Floats) -> float:
     """F_q: the information about q = masses[1] itself, an integral over y."""
     n, points = model.channel.n, _points(model, share)
     probability = np.exp(_log_binomial(n, masses[None])[0])

@@ -12,6 +12,7 @@ lattice the law of the sum is added up (`sums`).
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -41,11 +42,21 @@ Floats = NDArray[np.float64]
 _MOST_BY_CELLS = 32
 
 
-class SpectralRoute(Route):
-    """Exact inversion of the transform of a noisy scalar mean."""
+@dataclass(frozen=True)
+class Spectral(Route):
+    """Exact inversion of the transform of a noisy scalar mean.
+
+    >>> import confide as cf
+    >>> channel = cf.Channel(cf.Mean("abs(x)", bounds=(-10, 10)), cf.Laplace(cf.PureDP(5.0)), n=100)
+    >>> model = cf.Model(cf.populations.normal_variance(), channel)
+    >>> print(model.log_likelihood(2.0, 0.9, route=cf.Spectral()).round(6))
+    -1.875881
+    """
 
     name = "spectral"
     error = "none (checked to 1e-7)"
+    for_many_thetas = True
+    falls_back_to = "normal"
 
     def refuses(self, model: Model) -> str | None:
         """A scalar mean with additive noise, of two records or more."""

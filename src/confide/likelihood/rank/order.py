@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import functools
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -34,11 +35,19 @@ if TYPE_CHECKING:
     from confide.model import Model
 
 
-class OrderRoute(Route):
-    """Exact p(y | θ) for `Maximum`, `Minimum`, `Median` and `Quantile` with additive noise."""
+@dataclass(frozen=True)
+class Order(Route):
+    """Exact p(y | θ) for `Maximum`, `Minimum`, `Median` and `Quantile` with additive noise.
+
+    >>> import confide as cf
+    >>> channel = cf.Channel(cf.Maximum("x", bounds=(0, 1)), cf.Laplace(cf.PureDP(1.0)), n=10)
+    >>> cf.Order().refuses(cf.Model(cf.populations.normal_mean(), channel)) is None
+    True
+    """
 
     name = "order"
     error = "none (1e-8 or better)"
+    for_many_thetas = True
 
     def refuses(self, model: Model) -> str | None:
         """What is not an order statistic with additive noise, or cannot be read, or is too fine."""

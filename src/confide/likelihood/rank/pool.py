@@ -10,7 +10,7 @@ estimate is a deterministic, smooth function of θ, and comes with its Monte Car
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import jax
@@ -24,7 +24,7 @@ from confide.errors import IncompatibleError
 from confide.likelihood.rank import running_sums
 from confide.likelihood.rank.pool_density import WindowModel, log_batches, log_density, log_density_error
 from confide.likelihood.rank.pool_information import pool_information
-from confide.likelihood.rank.window import Pool, Ranks, simulate_pool
+from confide.likelihood.rank.window import Ranks, WindowPool, simulate_pool
 from confide.likelihood.route import Floats, Route, require_finite
 from confide.likelihood.value_law.steps import MOST_STEPS, discrete_law
 from confide.likelihood.value_law.value import transformed_law
@@ -38,24 +38,30 @@ from confide.statistic.transform import Function
 if TYPE_CHECKING:
     from confide.model import Model
 
+#: windows of a pool: an information squares the error of a score, a posterior does not
+_FOR_INFORMATION, _FOR_A_POSTERIOR = 2**14, 2**13
+#: seconds to simulate one rank of one window, on one core
+_PER_RANK = 1.7e-7
+
 _log_batches = jax.jit(log_batches, compiler_options=IN_PARTS)
 _log_density_error = jax.jit(log_density_error, compiler_options=IN_PARTS)
 
 
 @dataclass(frozen=True)
-class PoolRoute(Route):
+class Pool(Route):
     """p(y | θ) from `size` simulated windows; the same `key` gives the same windows.
 
-    >>> PoolRoute(size=1000)
-    PoolRoute(size=1000, key=0)
+    >>> Pool(size=1000)
+    Pool(size=1000, key=0)
     """
 
-    size: int = 2**14
+    size: int = _FOR_INFORMATION
     key: int = 0
 
     name = "pool"
     error = "Monte Carlo, known (log_prob_with_error)"
     simulated = True
+    for_many_thetas = True
 
     def refuses(self, model: Model) -> str | None:
         """What is not an order statistic, or cannot be read."""
@@ -118,6 +124,14 @@ class PoolRoute(Route):
         # NumPy stacks them without a program of its own for every number of θ
         return np.stack([_log_batches(prepared, theta, pool, y) for theta in np.asarray(thetas)])
 
+    def seconds(self, model: Model, thetas: int) -> float:
+        """The ranks of all windows at all θ."""
+        return thetas * self.size * (2 * model.channel.law.window + 1) * _PER_RANK
+
+    def for_a_posterior(self) -> Pool:
+        """Fewer windows, unless a number of them was asked for."""
+        return replace(self, size=_FOR_A_POSTERIOR) if self.size == _FOR_INFORMATION else self
+
     def information(self, model: Model, thetas: Any) -> NoReturn:
         """Refused: the information of a pool is an estimate, and comes with its error."""
         del model, thetas
@@ -137,7 +151,7 @@ class PoolRoute(Route):
         found = [pool_information(prepared, theta, pool) for theta in np.asarray(thetas)]
         return np.stack([matrix for matrix, _ in found]), np.stack([error for _, error in found])
 
-    def pool(self, model: Model, size: int | None = None, key: Any = None) -> Pool:
+    def pool(self, model: Model, size: int | None = None, key: Any = None) -> WindowPool:
         """The windows on the uniform scale: they depend on n, the rank and K, not on θ, the population or the scale."""
         channel = model.channel
         assert isinstance(channel.statistic, OrderStatistic)

@@ -26,7 +26,7 @@ import jax.numpy as jnp
 from jax.nn import sigmoid
 from jax.scipy.special import logsumexp
 
-from confide.likelihood.rank.window import Pool, Ranks, window_score, window_values
+from confide.likelihood.rank.window import Ranks, WindowPool, window_score, window_values
 from confide.likelihood.value_law.steps import DiscreteLaw
 from confide.likelihood.value_law.table import StepTable, Table, quantile_table
 from confide.likelihood.value_law.value import TransformedLaw
@@ -47,7 +47,7 @@ class WindowModel(eqx.Module):
     #: whether y stays in the range of s
     bounded: bool = eqx.field(static=True)
 
-    def table(self, theta: jax.Array, pool: Pool) -> Table | StepTable:
+    def table(self, theta: jax.Array, pool: WindowPool) -> Table | StepTable:
         """Q and Z at θ over the pool's range."""
         if isinstance(self.values, TransformedLaw):
             return quantile_table(self.values, theta, pool.low, pool.high)
@@ -59,7 +59,7 @@ class WindowModel(eqx.Module):
         """The windows of values."""
         return window_values(table, zeta, self.low, self.high)
 
-    def log_terms(self, theta: jax.Array, pool: Pool, y: jax.Array) -> jax.Array:
+    def log_terms(self, theta: jax.Array, pool: WindowPool, y: jax.Array) -> jax.Array:
         """log g(y | window) for y (Y,) and all windows: (Y, batches, L), with the right derivative in θ of its mean.
 
         Where the pathwise derivative does not exist the windows are held, and each term carries its score instead.
@@ -75,19 +75,21 @@ class WindowModel(eqx.Module):
         return jax.vmap(lambda value: self.law.log_prob(value, windows))(y) + tilt
 
 
-def log_density(model: WindowModel, theta: jax.Array, pool: Pool, y: jax.Array) -> jax.Array:
+def log_density(model: WindowModel, theta: jax.Array, pool: WindowPool, y: jax.Array) -> jax.Array:
     """log p(y | θ) for y (Y,): the log of the mean over the pool."""
     terms = model.log_terms(theta, pool, y).reshape(y.size, -1)
     return logsumexp(terms, axis=-1) - jnp.log(terms.shape[-1])
 
 
-def log_batches(model: WindowModel, theta: jax.Array, pool: Pool, y: jax.Array) -> jax.Array:
+def log_batches(model: WindowModel, theta: jax.Array, pool: WindowPool, y: jax.Array) -> jax.Array:
     """The logs of the means over each batch of the pool, for y (Y,): (Y, batches)."""
     terms = model.log_terms(theta, pool, y)
     return logsumexp(terms, axis=-1) - jnp.log(terms.shape[-1])
 
 
-def log_density_error(model: WindowModel, theta: jax.Array, pool: Pool, y: jax.Array) -> tuple[jax.Array, jax.Array]:
+def log_density_error(
+    model: WindowModel, theta: jax.Array, pool: WindowPool, y: jax.Array
+) -> tuple[jax.Array, jax.Array]:
     """log p(y | θ) and its standard error, from the spread of the batches."""
     each = log_batches(model, theta, pool, y)
     batches = each.shape[-1]
@@ -105,7 +107,7 @@ class Slopes(NamedTuple):
 
 
 def slopes(
-    model: WindowModel, table: Table | StepTable, tangent: Table | StepTable, pool: Pool, y: jax.Array
+    model: WindowModel, table: Table | StepTable, tangent: Table | StepTable, pool: WindowPool, y: jax.Array
 ) -> Slopes:
     """Densities and derivatives at y (Y,), batch by batch; `tangent` is ∂table/∂θ, with θ's components first."""
 

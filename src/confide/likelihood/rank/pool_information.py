@@ -23,7 +23,7 @@ import numpy as np
 
 from confide._compile import IN_PARTS
 from confide.likelihood.rank.pool_density import Slopes, WindowModel, slopes
-from confide.likelihood.rank.window import Pool
+from confide.likelihood.rank.window import WindowPool
 from confide.likelihood.value_law.table import StepTable, Table
 from confide.likelihood.value_law.value import TransformedLaw
 
@@ -44,7 +44,7 @@ class Totals(NamedTuple):
     square: jax.Array
 
 
-def grid(model: WindowModel, table: Table | StepTable, pool: Pool) -> tuple[jax.Array, jax.Array]:
+def grid(model: WindowModel, table: Table | StepTable, pool: WindowPool) -> tuple[jax.Array, jax.Array]:
     """Nodes of y and their weights."""
     windows = model.windows(table, pool.zeta[:_TRIAL])
     y = model.law.sample(jax.random.key(0), windows).ravel()
@@ -62,7 +62,7 @@ def grid(model: WindowModel, table: Table | StepTable, pool: Pool) -> tuple[jax.
 
 
 @partial(jax.jit, compiler_options=IN_PARTS)
-def pool_information(model: WindowModel, theta: jax.Array, pool: Pool) -> tuple[jax.Array, jax.Array]:
+def pool_information(model: WindowModel, theta: jax.Array, pool: WindowPool) -> tuple[jax.Array, jax.Array]:
     """F and its standard error at one θ (d,), each (d, d)."""
     table, push = jax.linearize(lambda t: model.table(t, pool), theta)
     tangent = jax.vmap(push)(jnp.eye(theta.size))

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from confide._compile import IN_PARTS
 from confide.likelihood.rank.pool_density import WindowModel
 from confide.likelihood.rank.pool_information import grid, jackknife
-from confide.likelihood.rank.window import Pool, window_score
+from confide.likelihood.rank.window import WindowPool, window_score
 from confide.mechanism.exponential import ExponentialLaw
 
 Floats = NDArray[np.float64]
@@ -41,7 +41,7 @@ class Ranked(NamedTuple):
     jumps: Floats
 
     @classmethod
-    def of(cls, model: WindowModel, pool: Pool) -> Ranked:
+    def of(cls, model: WindowModel, pool: WindowPool) -> Ranked:
         """The order that all θ share."""
         assert isinstance(model.law, ExponentialLaw)
         batches, _, ranks = pool.zeta.shape
@@ -72,14 +72,14 @@ def _heights(law: ExponentialLaw) -> Floats:
     return np.exp(-law.rate * np.asarray(law._steps, dtype=np.float64))
 
 
-def running_log_batches(model: WindowModel, thetas: Floats, pool: Pool, y: Floats) -> Floats:
+def running_log_batches(model: WindowModel, thetas: Floats, pool: WindowPool, y: Floats) -> Floats:
     """The logs of the means over each batch of the pool, at all θ and values: (M, Y, batches)."""
     ranked = Ranked.of(model, pool)
     with np.errstate(divide="ignore"):
         return np.stack([np.log(ranked.means(np.asarray(_windows(model, t, pool)), y)[0]).T for t in thetas])
 
 
-def running_information(model: WindowModel, thetas: Floats, pool: Pool) -> tuple[Floats, Floats]:
+def running_information(model: WindowModel, thetas: Floats, pool: WindowPool) -> tuple[Floats, Floats]:
     """F and its standard error at each θ, each (M, d, d), by Fisher's identity."""
     ranked, found = Ranked.of(model, pool), []
     for theta in thetas:
@@ -93,12 +93,12 @@ _jackknife = jax.jit(jackknife, compiler_options=IN_PARTS)
 
 
 @partial(jax.jit, compiler_options=IN_PARTS)
-def _windows(model: WindowModel, theta: jax.Array, pool: Pool) -> jax.Array:
+def _windows(model: WindowModel, theta: jax.Array, pool: WindowPool) -> jax.Array:
     return model.windows(model.table(theta, pool), pool.zeta)
 
 
 @partial(jax.jit, compiler_options=IN_PARTS)
-def _with_scores(model: WindowModel, theta: jax.Array, pool: Pool) -> tuple[jax.Array, ...]:
+def _with_scores(model: WindowModel, theta: jax.Array, pool: WindowPool) -> tuple[jax.Array, ...]:
     """The windows and their scores, and nodes and weights of y."""
     table = model.table(theta, pool)
     score = window_score(table, pool.zeta, model.ranks)

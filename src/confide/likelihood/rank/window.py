@@ -90,7 +90,7 @@ def stratified_middles(within: np.ndarray, n: int, rank: int) -> np.ndarray:
     return np.log(np.maximum(low, tiny)) - np.log(np.maximum(high, tiny))
 
 
-class Pool(NamedTuple):
+class WindowPool(NamedTuple):
     """Logits of simulated windows (batches, L, 2K+1), and their smallest and largest finite values."""
 
     zeta: jax.Array
@@ -109,23 +109,23 @@ def _numbers(seed: jax.Array, implementation: Hashable, length: int, cap: int) -
 
 
 @partial(jax.jit, compiler_options=IN_A_HURRY)
-def _laid_out(middle: jax.Array, above: jax.Array, below: jax.Array, ranks: Ranks) -> Pool:
+def _laid_out(middle: jax.Array, above: jax.Array, below: jax.Array, ranks: Ranks) -> WindowPool:
     zeta = outward(middle.ravel(), above, below, ranks)
     finite = jnp.where(jnp.isfinite(zeta), zeta, middle[0, 0])
-    return Pool(zeta.reshape(*middle.shape, -1), jnp.min(finite), jnp.max(finite))
+    return WindowPool(zeta.reshape(*middle.shape, -1), jnp.min(finite), jnp.max(finite))
 
 
 @functools.lru_cache(maxsize=4)
-def _simulate(n: int, rank: int, cap: int, length: int, seed: bytes, implementation: Hashable) -> Pool:
+def _simulate(n: int, rank: int, cap: int, length: int, seed: bytes, implementation: Hashable) -> WindowPool:
     with jax.enable_x64(True):
         known = {"implementation": implementation, "length": length, "cap": cap}
         within, above, below = numbers_of(_numbers, np.frombuffer(seed, dtype=np.uint32), **known)
         middle = stratified_middles(np.asarray(within), n, rank)
-        pool: Pool = numbers_of(_laid_out, middle, above, below, Ranks(float(n), float(rank)))
+        pool: WindowPool = numbers_of(_laid_out, middle, above, below, Ranks(float(n), float(rank)))
         return pool
 
 
-def simulate_pool(key: jax.Array, n: int, rank: int, cap: int, size: int) -> Pool:
+def simulate_pool(key: jax.Array, n: int, rank: int, cap: int, size: int) -> WindowPool:
     """At least `size` windows, in batches; remembered, so that the same key gives the same windows at no cost."""
     with jax.ensure_compile_time_eval():
         seed = np.asarray(jax.random.key_data(key)).tobytes()

@@ -16,7 +16,7 @@ from typing import Any
 
 from confide.mechanism import SmoothLaw
 from confide.privacy import ZCDP, PureDP
-from confide.releasing.plan import Additive, Plan, Response, squared_sensitivity
+from confide.releasing.plan import Additive, Plan, ResponsePlan, squared_sensitivity
 from confide.releasing.ranks import Ranks, Smooth
 from confide.statistic import Each
 
@@ -63,7 +63,7 @@ def _one_record(plan: Plan) -> Check:
     """Of all records' numbers one may change, by the width at most; their order is not published."""
     most = (
         plan.grid.widths[0]
-        if isinstance(plan, Response)
+        if isinstance(plan, ResponsePlan)
         else math.isqrt(squared_sensitivity(plan.channel, plan.grid, norm=1))
     )
 
@@ -74,7 +74,7 @@ def _one_record(plan: Plan) -> Check:
         moved = abs(sum(gone.elements()) - sum(come.elements()))
         if moved > most:
             return f"a record's number moved by {moved}, and noise is calibrated to {most}"
-        inside = range(len(plan.channel.law.levels)) if isinstance(plan, Response) else None  # type: ignore[attr-defined]
+        inside = range(len(plan.channel.law.levels)) if isinstance(plan, ResponsePlan) else None  # type: ignore[attr-defined]
         if inside is not None and not all(number in inside for number in (*first, *second)):
             return "a record's answer is none of the levels"
         return None
