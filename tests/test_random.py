@@ -9,7 +9,7 @@ import numpyro.distributions as dist
 import pytest
 
 import confide as cf
-from confide._random import as_key, rolled, unrolled
+from confide._random import as_key, fused_key, jax_key
 from confide.errors import InvalidArgument
 from confide.population import noise
 
@@ -44,7 +44,7 @@ def test_splits_and_folds_are_those_of_jax(seed, compiled, shape):
     def keys(key):
         return jax.random.key_data(jax.random.split(key, shape)), jax.random.key_data(jax.random.fold_in(key, 77))
 
-    ours, theirs = unrolled(as_key(seed)), jax.random.key(seed)
+    ours, theirs = fused_key(as_key(seed)), jax.random.key(seed)
     for found, wanted in zip((jax.jit(keys) if compiled else keys)(ours), keys(theirs), strict=True):
         np.testing.assert_array_equal(found, wanted)
 
@@ -68,24 +68,24 @@ DRAWS = {
 @pytest.mark.parametrize("name", DRAWS)
 def test_numbers_are_those_of_jax(name):
     for draw in (DRAWS[name], jax.jit(DRAWS[name])):
-        np.testing.assert_array_equal(draw(unrolled(as_key(12))), DRAWS[name](jax.random.key(12)))
+        np.testing.assert_array_equal(draw(fused_key(as_key(12))), DRAWS[name](jax.random.key(12)))
 
 
 def test_other_generators_stay_what_they_are():
     key = jax.random.key(3, impl="rbg")
     assert as_key(key) is key
-    assert unrolled(key) is key
-    assert rolled(key) is key
+    assert fused_key(key) is key
+    assert jax_key(key) is key
 
 
 def test_keys_come_back_for_samplers_that_know_jax_keys_only():
     key = jax.random.key(3)
     np.testing.assert_array_equal(data(as_key(jax.random.PRNGKey(3))), data(key))
-    back = rolled(unrolled(key))
+    back = jax_key(fused_key(key))
     assert back.dtype == key.dtype
     np.testing.assert_array_equal(data(back), data(key))
     with pytest.raises(NotImplementedError):  # should JAX come to take them, `rolled` is not needed any more
-        jax.random.poisson(unrolled(key), 2.0)
+        jax.random.poisson(fused_key(key), 2.0)
 
 
 def test_a_population_may_have_any_noise():
@@ -97,4 +97,4 @@ def test_a_population_may_have_any_noise():
         noise=dist.Poisson(3.0),
         transform=lambda z, shift: z + shift,
     )
-    assert noise.draw(population, unrolled(as_key(0)), (4,)).shape == (4,)
+    assert noise.draw(population, fused_key(as_key(0)), (4,)).shape == (4,)

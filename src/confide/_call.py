@@ -16,7 +16,7 @@ R = TypeVar("R")
 
 
 @dataclass(frozen=True, eq=False)
-class Call:
+class Remembered:
     """A verb and the arguments that it was given; defaults that were left out are left out here too."""
 
     verb: str
@@ -35,7 +35,7 @@ def remembered(verb: Callable[P, R]) -> Callable[P, R]:
         given = dict(signature.bind(*args, **kwargs).arguments)
         for name in extra:
             given |= given.pop(name, {})
-        remembering: R = dataclasses.replace(result, call=Call(verb.__name__, given))
+        remembering: R = dataclasses.replace(result, call=Remembered(verb.__name__, given))
         return remembering
 
     return wrapper

@@ -16,7 +16,7 @@ Options = dict[str, bool | int | float | str]
 IN_PARTS: Options = {"xla_cpu_use_fusion_emitters": False} if jax.__version_info__ < (0, 11) else {}
 #: half the compile time of the default. Loops over random numbers become two or three times slower; inversions and what
 #: runs a few times do not
-IN_A_HURRY: Options = {"xla_backend_optimization_level": 1, **IN_PARTS}
+FAST_COMPILE: Options = {"xla_backend_optimization_level": 1, **IN_PARTS}
 
 
 def numbers_of(program: Any, *arrays: Any, **static: Any) -> Any:
@@ -36,7 +36,7 @@ def on_the_cpu() -> Iterator[None]:
         yield
 
 
-def by_itself(value: jax.Array) -> jax.Array:
+def materialize(value: jax.Array) -> jax.Array:
     """The same numbers, computed by themselves.
 
     XLA on a CPU puts what it takes for cheap into the loop of each that uses it: a proposed θ, random bits and all,

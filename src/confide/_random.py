@@ -42,14 +42,14 @@ def split_in_two(key: jax.Array) -> tuple[jax.Array, jax.Array]:
     return jax.random.wrap_key_data(one, impl=implementation), jax.random.wrap_key_data(two, impl=implementation)
 
 
-def unrolled(key: jax.Array) -> jax.Array:
+def fused_key(key: jax.Array) -> jax.Array:
     """The same key, whose numbers are made faster. Not for samplers that are not our own: some of JAX refuse it."""
     if str(jax.random.key_impl(key)) != _THREEFRY:
         return key
     return jax.random.wrap_key_data(jax.random.key_data(key), impl=UNROLLED)
 
 
-def rolled(key: jax.Array) -> jax.Array:
+def jax_key(key: jax.Array) -> jax.Array:
     """The key that `unrolled` was given."""
     if jax.random.key_impl(key) != UNROLLED:
         return key

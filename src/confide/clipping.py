@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from confide._call import Call
+from confide._call import Remembered
 from confide._precision import float64
 from confide.errors import ConfideError
 from confide.likelihood.record_law.moments import law_for, moments_at
@@ -101,13 +101,13 @@ def clipping(model: Model, theta: Any) -> Clipping:
     return Clipping(share, statistic.bounds, tuple(clipped), tuple(own))
 
 
-def releases_of(call: Call) -> tuple[Any, ...]:
+def releases_of(call: Remembered) -> tuple[Any, ...]:
     """The releases that an inference was given."""
     given = call.arguments.get("releases", ())
     return tuple(given) if isinstance(given, Sequence) else (given,)
 
 
-def clippings(call: Call | None, mean: Mapping[str, Any]) -> list[Clipping]:
+def clippings(call: Remembered | None, mean: Mapping[str, Any]) -> list[Clipping]:
     """What clipping does to the population at a posterior mean, for each release of the call that found it."""
     if call is None or "population" not in call.arguments:
         return []

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from confide._call import Call
+from confide._call import Remembered
 from confide.errors import IncompatibleError, InvalidArgument
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class Posterior:
     exact: Exact | None = field(default=None, repr=False)
     #: False if the run was interrupted
     complete: bool = True
-    call: Call | None = field(default=None, repr=False, compare=False)
+    call: Remembered | None = field(default=None, repr=False, compare=False)
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ import numpyro.distributions as dist
 from jaxtyping import Array, Float
 
 from confide import coordinates
-from confide._compile import IN_A_HURRY
+from confide._compile import FAST_COMPILE
 from confide.errors import InvalidArgument
 from confide.population import Population
 
@@ -233,17 +233,17 @@ def _by_numpy(part: Any, generator: np.random.Generator) -> np.ndarray | None:
 
 
 # both run once, so that they are compiled in a hurry
-@partial(jax.jit, compiler_options=IN_A_HURRY)
+@partial(jax.jit, compiler_options=FAST_COMPILE)
 def _sampled(part: Any, key: jax.Array) -> jax.Array:
     return jnp.asarray(part.sample(key, (_PROBES,)))
 
 
-@partial(jax.jit, compiler_options=IN_A_HURRY)
+@partial(jax.jit, compiler_options=FAST_COMPILE)
 def _log_prob(part: Any, probes: jax.Array) -> jax.Array:
     return jnp.asarray(part.log_prob(probes))
 
 
-@partial(jax.jit, compiler_options=IN_A_HURRY)
+@partial(jax.jit, compiler_options=FAST_COMPILE)
 def free_of(prior: Prior, theta: jax.Array) -> jax.Array:
     """The free coordinates (…, k) of θ (…, d)."""
     return prior.unconstrain(theta)
@@ -254,7 +254,7 @@ def free_probes(prior: Prior) -> jax.Array:
     return free_of(prior, prior.probes)
 
 
-@partial(jax.jit, compiler_options=IN_A_HURRY)
+@partial(jax.jit, compiler_options=FAST_COMPILE)
 def at_free(prior: Prior, free: jax.Array) -> tuple[jax.Array, jax.Array]:
     """θ (…, d), and the prior's log density of the free coordinates (…, k) that it comes from."""
     return prior.constrain(free), prior.log_prob_free(free)

@@ -10,7 +10,7 @@ import typer
 
 from confide_cli import options as o
 from confide_cli.page import Page
-from confide_cli.study import Study
+from confide_cli.study import Arguments
 
 app = typer.Typer(
     name="confide",
@@ -46,7 +46,7 @@ def information(
     method: o.Method = None, key: o.Key = None, as_json: o.Json = False,
 ) -> None:  # fmt: skip
     """How much a published number would say about the population: its Fisher information."""
-    told = Study(study, {"population": population, "statistic": statistic, "bounds": bounds, "mechanism": mechanism,
+    told = Arguments(study, {"population": population, "statistic": statistic, "bounds": bounds, "mechanism": mechanism,
                          "privacy": privacy, "n": n, "theta": theta, "method": method, "key": key})  # fmt: skip
     from confide_cli import choose
 
@@ -63,7 +63,7 @@ def compare(
     report: o.Report = None, as_json: o.Json = False,
 ) -> None:  # fmt: skip
     """Which of several statistics says the most, at one guarantee."""
-    told = Study(study, {"population": population, "statistic": statistic, "bounds": bounds, "mechanism": mechanism,
+    told = Arguments(study, {"population": population, "statistic": statistic, "bounds": bounds, "mechanism": mechanism,
                          "privacy": privacy, "n": n, "theta": theta, "prior": prior, "criterion": criterion,
                          "method": method, "key": key})  # fmt: skip
     from confide_cli import choose
@@ -79,7 +79,7 @@ def optimize(
     key: o.Key = None, report: o.Report = None, as_json: o.Json = False,
 ) -> None:  # fmt: skip
     """The best statistic, clipping and mechanism at one guarantee."""
-    told = Study(study, {"population": population, "privacy": privacy, "n": n, "theta": theta, "prior": prior,
+    told = Arguments(study, {"population": population, "privacy": privacy, "n": n, "theta": theta, "prior": prior,
                          "criterion": criterion, "family": family, "key": key})  # fmt: skip
     from confide_cli import choose
 
@@ -97,7 +97,9 @@ def release(
     report: o.Report = None, as_json: o.Json = False,
 ) -> None:  # fmt: skip
     """Publish a statistic of real records, with exact noise, from a budget."""
-    told = Study(study, {"statistic": statistic, "bounds": bounds, "mechanism": mechanism, "privacy": privacy, "n": n})
+    told = Arguments(
+        study, {"statistic": statistic, "bounds": bounds, "mechanism": mechanism, "privacy": privacy, "n": n}
+    )
     options = {"column": column, "table": table, "ledger": ledger, "dataset": dataset, "part": part,
                "purpose": purpose, "missing": missing, "fresh": fresh}  # fmt: skip
     from confide_cli import publish
@@ -117,7 +119,7 @@ def infer(
     probability: o.Probability = 0.9, report: o.Report = None, as_json: o.Json = False,
 ) -> None:  # fmt: skip
     """What published numbers say about the population, noise and clipping included."""
-    told = Study(study, {"population": population, "prior": prior, "statistic": statistic, "bounds": bounds,
+    told = Arguments(study, {"population": population, "prior": prior, "statistic": statistic, "bounds": bounds,
                          "mechanism": mechanism, "privacy": privacy, "n": n, "method": method, "route": route,
                          "key": key, "chains": chains, "warmup": warmup, "draws": draws})  # fmt: skip
     from confide_cli import learn
@@ -163,7 +165,9 @@ def audit(
     pairs: o.Pairs = 1000, seed: o.Seed = 0, as_json: o.Json = False,
 ) -> None:  # fmt: skip
     """Whether one record could show in a release more than it may: tried on generated records, never on yours."""
-    told = Study(study, {"statistic": statistic, "bounds": bounds, "mechanism": mechanism, "privacy": privacy, "n": n})
+    told = Arguments(
+        study, {"statistic": statistic, "bounds": bounds, "mechanism": mechanism, "privacy": privacy, "n": n}
+    )
     from confide_cli import auditing
 
     options = {"like": like, "column": column, "table": table, "pairs": pairs, "seed": seed}

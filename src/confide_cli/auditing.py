@@ -10,10 +10,10 @@ import confide as cf
 from confide.published.codec import encode_channel
 from confide_cli.build import channel_of
 from confide_cli.show import emit, say
-from confide_cli.study import Study
+from confide_cli.study import Arguments
 
 
-def audit(study: Study, options: dict[str, Any], as_json: bool) -> None:
+def audit(study: Arguments, options: dict[str, Any], as_json: bool) -> None:
     """Try to tell neighbouring tables apart; exit code 1 if it can be done."""
     found = cf.audit(channel_of(study), **options)
     written = {

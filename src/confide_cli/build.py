@@ -7,25 +7,25 @@ from typing import TYPE_CHECKING, Any
 from confide.errors import InvalidArgument
 from confide_cli import words
 from confide_cli.priors import read_prior
-from confide_cli.study import Study, UsageProblem
+from confide_cli.study import Arguments, UsageProblem
 
 if TYPE_CHECKING:
     from confide.channel import Channel
     from confide.model import Model
 
 
-def population_of(study: Study) -> Any:
+def population_of(study: Arguments) -> Any:
     """The population."""
     return words.read_population(study.need("population", "normal_variance"))
 
 
-def privacy_of(study: Study) -> Any:
+def privacy_of(study: Arguments) -> Any:
     """The guarantee, if one is given."""
     text = study.get("privacy")
     return None if text is None else words.read_privacy(text)
 
 
-def channels_of(study: Study) -> dict[str, Channel]:
+def channels_of(study: Arguments) -> dict[str, Channel]:
     """The channels, by the words of their statistics."""
     from confide.channel import Channel
 
@@ -45,7 +45,7 @@ def channels_of(study: Study) -> dict[str, Channel]:
     return channels
 
 
-def channel_of(study: Study) -> Channel:
+def channel_of(study: Arguments) -> Channel:
     """The one channel."""
     channels = channels_of(study)
     if len(channels) != 1:
@@ -53,7 +53,7 @@ def channel_of(study: Study) -> Channel:
     return next(iter(channels.values()))
 
 
-def models_of(study: Study) -> dict[str, Model]:
+def models_of(study: Arguments) -> dict[str, Model]:
     """A model for each channel."""
     from confide.model import Model
 
@@ -61,7 +61,7 @@ def models_of(study: Study) -> dict[str, Model]:
     return {name: Model(population, channel) for name, channel in channels_of(study).items()}
 
 
-def where_of(study: Study, population: Any) -> dict[str, Any]:
+def where_of(study: Arguments, population: Any) -> dict[str, Any]:
     """θ, a grid of them, or a prior: exactly one."""
     theta, prior = study.get("theta"), study.get("prior")
     if (theta is None) == (prior is None):

@@ -11,10 +11,10 @@ from confide_cli import words
 from confide_cli.build import channel_of, models_of, population_of, privacy_of, where_of
 from confide_cli.page import Page
 from confide_cli.show import emit, say, table
-from confide_cli.study import Study, UsageProblem
+from confide_cli.study import Arguments, UsageProblem
 
 
-def information(study: Study, as_json: bool) -> None:
+def information(study: Arguments, as_json: bool) -> None:
     """The Fisher information of what a channel publishes."""
     population, channel = population_of(study), channel_of(study)
     theta = words.read_theta(study.need("theta", "2"), population.dimension)
@@ -39,7 +39,7 @@ def information(study: Study, as_json: bool) -> None:
     emit(as_json, result, show)
 
 
-def compare(study: Study, page: Page, as_json: bool) -> None:
+def compare(study: Arguments, page: Page, as_json: bool) -> None:
     """Several channels side by side."""
     page.check()
     models = models_of(study)
@@ -76,7 +76,7 @@ def compare(study: Study, page: Page, as_json: bool) -> None:
     emit(as_json, result, show)
 
 
-def optimize(study: Study, page: Page, as_json: bool) -> None:
+def optimize(study: Arguments, page: Page, as_json: bool) -> None:
     """The best channel at one guarantee."""
     page.check()
     population, privacy = population_of(study), privacy_of(study)

@@ -12,11 +12,11 @@ from confide_cli.build import channel_of, population_of
 from confide_cli.page import Page
 from confide_cli.priors import read_prior
 from confide_cli.show import emit, say
-from confide_cli.study import Study, UsageProblem
+from confide_cli.study import Arguments, UsageProblem
 
 
 def infer(
-    study: Study,
+    study: Arguments,
     files: list[Path],
     value: list[float],
     same: dict[str, Any],

@@ -14,10 +14,12 @@ from confide_cli.budgets import existing
 from confide_cli.build import channel_of, missing_of, part_of
 from confide_cli.page import Page
 from confide_cli.show import emit, say
-from confide_cli.study import Study, UsageProblem
+from confide_cli.study import Arguments, UsageProblem
 
 
-def release(study: Study, data: str, options: dict[str, Any], output: Path | None, page: Page, as_json: bool) -> None:
+def release(
+    study: Arguments, data: str, options: dict[str, Any], output: Path | None, page: Page, as_json: bool
+) -> None:
     """Publish a statistic of real records."""
     page.check()
     channel = channel_of(study)

@@ -14,11 +14,11 @@ Matrix = list[Numbers]
 Each = float | None | Numbers
 
 
-class _Form(BaseModel):
+class _Input(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class InformationForm(_Form):
+class InformationForm(_Input):
     """`confide information --json`."""
 
     command: Literal["information"]
@@ -32,7 +32,7 @@ class InformationForm(_Form):
     exact: bool
 
 
-class CompareForm(_Form):
+class CompareForm(_Input):
     """`confide compare --json`."""
 
     command: Literal["compare"]
@@ -43,7 +43,7 @@ class CompareForm(_Form):
     rows: Annotated[list[dict[str, float | str | None]], Field(min_length=1)]
 
 
-class OptimizeForm(_Form):
+class OptimizeForm(_Input):
     """`confide optimize --json`."""
 
     command: Literal["optimize"]
@@ -53,7 +53,7 @@ class OptimizeForm(_Form):
     rows: Annotated[list[dict[str, float | str | None]], Field(min_length=1)]
 
 
-class ParameterForm(_Form):
+class ParameterForm(_Input):
     """What is known about one parameter."""
 
     mean: Each
@@ -64,7 +64,7 @@ class ParameterForm(_Form):
     r_hat: Each
 
 
-class InferForm(_Form):
+class InferForm(_Input):
     """`confide infer --json`."""
 
     command: Literal["infer"]
@@ -77,7 +77,7 @@ class InferForm(_Form):
     complete: bool
 
 
-class DatasetForm(_Form):
+class DatasetForm(_Input):
     """One data set of a ledger."""
 
     dataset: str
@@ -89,7 +89,7 @@ class DatasetForm(_Form):
     days: list[str]
 
 
-class LedgerForm(_Form):
+class LedgerForm(_Input):
     """`confide ledger --json`."""
 
     command: Literal["ledger"]
@@ -97,7 +97,7 @@ class LedgerForm(_Form):
     datasets: list[DatasetForm]
 
 
-class AccountForm(_Form):
+class AccountForm(_Input):
     """`confide account --json`."""
 
     command: Literal["account"]
@@ -106,7 +106,7 @@ class AccountForm(_Form):
     adaptive: Guarantee
 
 
-class VerifyForm(_Form):
+class VerifyForm(_Input):
     """`confide verify --json`."""
 
     command: Literal["verify"]
@@ -117,7 +117,7 @@ class VerifyForm(_Form):
     words: str
 
 
-class AuditFailureForm(_Form):
+class AuditFailureForm(_Input):
     """One way in which a record shows more than it may."""
 
     problem: str
@@ -125,7 +125,7 @@ class AuditFailureForm(_Form):
     reproduction: str
 
 
-class AuditForm(_Form):
+class AuditForm(_Input):
     """`confide audit --json`."""
 
     command: Literal["audit"]

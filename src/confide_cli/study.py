@@ -46,7 +46,7 @@ class UsageProblem(Exception):
     """A command line, or a study, that cannot be understood; exit code 2."""
 
 
-class Study:
+class Arguments:
     """The words that were given, options before the file."""
 
     def __init__(self, file: Path | None, options: dict[str, Any]) -> None:

@@ -250,7 +250,7 @@ def test_demo(confide):
 )
 def test_words_of_a_channel_read_back_as_the_channel(described):
     from confide_cli.build import channel_of
-    from confide_cli.study import Study
+    from confide_cli.study import Arguments
 
     words = shlex.split(in_words(described))
     at = {name: words.index(f"--{name}") for name in ("statistic", "bounds", "mechanism", "n")}
@@ -258,7 +258,7 @@ def test_words_of_a_channel_read_back_as_the_channel(described):
     options["bounds"] = [float(end) for end in words[at["bounds"] + 1 : at["bounds"] + 3]]
     if "--privacy" in words:
         options["privacy"] = words[words.index("--privacy") + 1]
-    assert channel_of(Study(None, options)) == described
+    assert channel_of(Arguments(None, options)) == described
 
 
 def test_audit_tries_the_shape_of_a_source_and_fails_when_it_finds_something(confide, result, tmp_path, monkeypatch):

@@ -12,7 +12,7 @@ import confide as cf
 from confide.design import MeanFamily, families, optimize
 from confide.design.criteria import find_criterion
 from confide.design.points import points
-from confide.design.search.problem import Problem
+from confide.design.search.problem import SearchProblem
 from confide.design.search.simplex import minimise
 from confide.design.search.tabulated import tabulate
 from confide.errors import IncompatibleError, InvalidArgument, ParameterError
@@ -44,7 +44,7 @@ ONE_PARAMETER = {
 def problem(name, privacy):
     population, theta = ONE_PARAMETER[name]
     with jax.enable_x64(True):
-        return Problem(
+        return SearchProblem(
             tabulate(population, points(population, theta, None)), privacy, 100, find_criterion("information")
         )
 

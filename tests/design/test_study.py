@@ -15,7 +15,7 @@ import confide as cf
 from confide.design import compare, pilot, study
 from confide.design.studies import simulate as cell
 from confide.design.studies import studying
-from confide.design.studies.study_cache import Cells
+from confide.design.studies.study_cache import StudyCache
 from confide.errors import InvalidArgument
 
 VARIANCE = cf.populations.normal_variance()
@@ -97,7 +97,7 @@ def test_a_study_that_was_killed_continues(tmp_path, monkeypatch):
 
 
 def test_a_broken_file_is_computed_again(tmp_path):
-    store = Cells(tmp_path)
+    store = StudyCache(tmp_path)
     store.write("a", {"each": {}, "choice": ""})
     assert store.read("a") == {"each": {}, "choice": ""}
     assert store.read("b") is None

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 import confide as cf
-from confide._random import unrolled
+from confide._random import fused_key
 from confide.inference.kernel import Averaged, Kernel, Marginal
 from confide.inference.quadrature import line
 from confide.inference.quadrature.table import through
@@ -145,7 +145,7 @@ def test_starts_side_by_side_are_those_one_after_the_other(target, kernel):
             target = TabulatedTarget(target.prior, through(np.linspace(-8.0, 8.0, 9), value))
         free = np.linspace(-3.0, -1.0, 6)[:, None]
         ways = (1, 6) if isinstance(kernel, Marginal) else (1, 4, 6)
-        found = [start._states_at(kernel, target, unrolled(jax.random.key(0)), free, 1, together) for together in ways]
+        found = [start._states_at(kernel, target, fused_key(jax.random.key(0)), free, 1, together) for together in ways]
     for other in found[1:]:
         for one, two in zip(jax.tree.leaves(found[0]), jax.tree.leaves(other), strict=True):
             np.testing.assert_allclose(one, two, rtol=1e-9)

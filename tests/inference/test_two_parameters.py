@@ -9,7 +9,7 @@ from scipy.special import log_ndtr, logsumexp, ndtr
 
 import confide as cf
 from confide.inference.quadrature import fallback, plane
-from confide.inference.quadrature.levels import Levels
+from confide.inference.quadrature.levels import PlaneLevels
 from confide.likelihood.mean import spectral
 
 
@@ -111,7 +111,7 @@ def test_a_plane_finds_and_resolves_a_bent_ridge(flip):
     np.testing.assert_allclose(share @ free, [1.0, 0.0], atol=1e-3)
     np.testing.assert_allclose(share @ free**2, [3.0, 1.0], rtol=2e-3)
     uniforms = np.random.default_rng(0).random((2, 4000))
-    draws = Levels.of(found).free(*uniforms)[:, :: -1 if flip else 1]
+    draws = PlaneLevels.of(found).free(*uniforms)[:, :: -1 if flip else 1]
     assert stats.kstest(draws[:, 1], stats.norm.cdf).pvalue > 1e-6
     assert stats.kstest((draws[:, 0] - draws[:, 1] ** 2) / 1e-3, stats.norm.cdf).pvalue > 1e-6
 

@@ -88,8 +88,8 @@ def test_binned_values_have_the_likelihood_of_all_values(setting):
     assert binned.nodes.size < 2_000
     found = np.asarray(ROUTE.log_likelihood(model, thetas, binned))[:, 0]
     np.testing.assert_allclose(found, direct(model, thetas, values), rtol=1e-11, atol=20_000 * 1e-11)
-    by_itself = np.asarray(ROUTE.log_likelihood(model, thetas, values[None]))[:, 0]
-    np.testing.assert_allclose(by_itself, found, rtol=1e-13)
+    materialize = np.asarray(ROUTE.log_likelihood(model, thetas, values[None]))[:, 0]
+    np.testing.assert_allclose(materialize, found, rtol=1e-13)
 
 
 def test_a_million_values_in_one_pass():

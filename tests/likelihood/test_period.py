@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 import confide as cf
-from confide.likelihood.inversion.contour import Grid, _log_beyond, centre
+from confide.likelihood.inversion.contour import FrequencyGrid, _log_beyond, centre
 
 LAWS = {
     "counts": stats.nbinom(0.7, 0.7 / 1.59).pmf(np.arange(13)),
@@ -25,7 +25,7 @@ def test_nothing_in_the_period_exceeds_the_bound(name, last):
         s, frequencies, n = jnp.arange(weights.size, dtype=float), 8, 100.0
         # n·last is the eighth frequency of a grid whose period is that of the lattice
         step = n * last / frequencies
-        grid = Grid(step, np.pi * n / step)
+        grid = FrequencyGrid(step, np.pi * n / step)
         bound = float(_log_beyond(centre(s, n, grid, frequencies), weights, n, grid))
         u = jnp.linspace(last, np.pi, 40_001)
         largest = float(jnp.log(jnp.max(jnp.abs(jnp.exp(1j * u[:, None] * s) @ weights))))

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import confide as cf
-from confide.design.studies.study_cache import Cells
+from confide.design.studies.study_cache import StudyCache
 from confide.paper import (
     bits,
     examples,
@@ -24,7 +24,7 @@ from confide.paper.posteriors import squares
 from confide.paper.ranking import agreement, crossing
 from confide.paper.settings import TRUTH, gaussian, laplace, mean
 
-NOWHERE = Cells(None)
+NOWHERE = StudyCache(None)
 
 
 def winners(population, statistics, theta, bounds, bound):

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import confide as cf
-from confide.design.studies.study_cache import Cells
+from confide.design.studies.study_cache import StudyCache
 from confide.paper import running
 from confide.paper.figures import label, panels, style
 from confide.paper.page import page
@@ -60,11 +60,11 @@ def test_a_finished_cell_is_not_computed_again(tmp_path):
         return {"a": np.arange(3.0), "b": 1.5, "c": "text"}
 
     for _ in range(2):
-        found = kept(Cells(tmp_path), {"what": "x"}, compute)
+        found = kept(StudyCache(tmp_path), {"what": "x"}, compute)
         np.testing.assert_array_equal(found["a"], [0.0, 1.0, 2.0])
         assert found["b"] == 1.5 and found["c"] == "text"
     assert len(calls) == 1
-    kept(Cells(tmp_path), {"what": "y"}, compute)
+    kept(StudyCache(tmp_path), {"what": "y"}, compute)
     assert len(calls) == 2
 
 

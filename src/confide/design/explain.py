@@ -13,7 +13,7 @@ from confide.statistic import Mean
 
 if TYPE_CHECKING:
     from confide.design.optimum import Candidate, Optimum
-    from confide.design.search.problem import Problem
+    from confide.design.search.problem import SearchProblem
 
 Floats = NDArray[np.float64]
 
@@ -45,14 +45,14 @@ def explain(optimum: Optimum) -> str:
     return " ".join(sentences)
 
 
-def _over(problem: Problem) -> str:
+def _over(problem: SearchProblem) -> str:
     """All that θ may be, in words."""
     points = problem.law.points
     values = "the prior" if points.prior else f"{len(points.thetas)} values of theta"
     return f"In the worst case of {values}" if problem.criterion.name == "minimum" else f"Averaged over {values}"
 
 
-def _words(problem: Problem) -> str:
+def _words(problem: SearchProblem) -> str:
     return problem.criterion.name.replace("_", " ")
 
 
@@ -60,7 +60,7 @@ def _labels(names: tuple[str, ...], theta: Floats) -> list[str]:
     return list(names) if len(names) == len(theta) else [f"theta[{i}]" for i in range(len(theta))]
 
 
-def _told(winner: Candidate, problem: Problem, at: int) -> str:
+def _told(winner: Candidate, problem: SearchProblem, at: int) -> str:
     information = winner.evaluation.information
     matrix = information.matrix[at]
     size = f"F = {matrix[0, 0]:.4g}" if matrix.shape == (1, 1) else f"tr F = {np.trace(matrix):.4g}"
@@ -71,7 +71,7 @@ def _told(winner: Candidate, problem: Problem, at: int) -> str:
     return f"{size} ({kind}), {share:.1%} of what the {problem.n:,} records themselves say."
 
 
-def _noise_and_clipping(winner: Candidate, problem: Problem, at: int) -> str:
+def _noise_and_clipping(winner: Candidate, problem: SearchProblem, at: int) -> str:
     """How large the noise is beside the sampling error, how much is clipped, and what each costs."""
     law, statistic = problem.law, winner.channel.statistic
     assert isinstance(statistic, Mean)

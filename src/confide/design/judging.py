@@ -15,7 +15,7 @@ from confide._progress import progress
 from confide.design.criteria import Criterion
 from confide.design.evaluate import evaluate
 from confide.design.optimum import Candidate
-from confide.design.search.problem import Problem
+from confide.design.search.problem import SearchProblem
 from confide.errors import AccuracyError, IncompatibleError
 from confide.mechanism import Laplace
 from confide.model import Model
@@ -28,7 +28,7 @@ _MOST = 12
 _WHOLE = 1.0 + 1e-6
 
 
-def judge(candidates: list[Candidate], problem: Problem, key: Any) -> list[Candidate]:
+def judge(candidates: list[Candidate], problem: SearchProblem, key: Any) -> list[Candidate]:
     """The candidates ranked: the best by an exact figure first, those without one, though asked for, last."""
     criterion = problem.criterion
     waiting = ranked(candidates, criterion)
@@ -62,7 +62,7 @@ def _behind(loss: float, best: float, doubt: float, criterion: Criterion) -> boo
     return loss / (1 + doubt) > best if criterion.smaller else loss * (1 + doubt) > best
 
 
-def _judged(each: Candidate, problem: Problem, key: Any) -> Candidate:
+def _judged(each: Candidate, problem: SearchProblem, key: Any) -> Candidate:
     """The candidate with its exact information, or with the reason why it has none."""
     statistic = each.channel.statistic
     if isinstance(statistic, Mean) and statistic.dimension > 1 and isinstance(each.channel.mechanism, Laplace):

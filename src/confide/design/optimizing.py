@@ -16,7 +16,7 @@ from confide.design.judging import judge, ranked
 from confide.design.optimum import Candidate, Optimum
 from confide.design.points import points
 from confide.design.search.family import Family
-from confide.design.search.problem import Found, Problem
+from confide.design.search.problem import SearchProblem, SearchResult
 from confide.design.search.tabulated import tabulate
 from confide.errors import IncompatibleError, InvalidArgument
 from confide.mechanism import (
@@ -91,7 +91,7 @@ def optimize(
         raise InvalidArgument("privacy", privacy, "is not a guarantee", "give for example PureDP(1.0)")
     chosen = find_criterion(criterion)
     at = points(population, theta, prior)
-    problem = Problem(tabulate(population, at), privacy, check_count(n), chosen)
+    problem = SearchProblem(tabulate(population, at), privacy, check_count(n), chosen)
     found = _search(problem, _families(families), _mechanisms(mechanisms))
     candidates = [Candidate.of(problem, each) for each in found]
     order = judge(candidates, problem, key) if exact else ranked(candidates, problem.criterion)
@@ -131,7 +131,7 @@ def _mechanisms(mechanisms: object) -> list[type[Mechanism]]:
     return listed
 
 
-def _search(problem: Problem, families: list[Family], mechanisms: list[type[Mechanism]]) -> list[Found]:
+def _search(problem: SearchProblem, families: list[Family], mechanisms: list[type[Mechanism]]) -> list[SearchResult]:
     # one number tells several parameters apart only through the shape of its law
     several = directions(problem.law.population).shape[1] > 1 and problem.criterion.name != "information"
     able = [family for family in families if not (several and family.scalar)]

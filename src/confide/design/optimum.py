@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from confide._call import Call
+from confide._call import Remembered
 from confide.channel import Channel
 from confide.design.criteria import CRITERIA, Criterion
 from confide.design.evaluate import Evaluation
 from confide.design.explain import explain
 from confide.design.search.family import from_statistics
-from confide.design.search.problem import Found, Problem
+from confide.design.search.problem import SearchProblem, SearchResult
 from confide.information.result import Information, efficiency
 from confide.statistic import Mean
 
@@ -39,7 +39,7 @@ class Candidate:
     reason: str = ""
 
     @classmethod
-    def of(cls, problem: Problem, found: Found) -> Candidate:
+    def of(cls, problem: SearchProblem, found: SearchResult) -> Candidate:
         """What the search says of a candidate."""
         from confide.model import Model
 
@@ -107,8 +107,8 @@ class Optimum:
     """
 
     candidates: tuple[Candidate, ...]
-    problem: Problem
-    call: Call | None = field(default=None, repr=False)
+    problem: SearchProblem
+    call: Remembered | None = field(default=None, repr=False)
 
     @property
     def best(self) -> Channel:

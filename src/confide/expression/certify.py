@@ -44,13 +44,13 @@ def certified_range(tree: Tree, low: float, high: float, work: Work | None = Non
     bottom, top = float(plain.low), float(plain.high)
     if sum(1 for node in nodes(tree) if isinstance(node, Variable)) > 1:
         with np.errstate(all="ignore"), contextlib.suppress(UndefinedError):
-            tight = _Search(tree, low, high, work or Work()).run()
+            tight = _RangeSearch(tree, low, high, work or Work()).run()
             bottom, top = max(bottom, tight[0]), min(top, tight[1])
     return bottom, top
 
 
 @dataclass
-class _Search:
+class _RangeSearch:
     """What is known so far: the hull of settled cells, and values that are surely attained."""
 
     tree: Tree

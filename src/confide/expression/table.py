@@ -50,7 +50,7 @@ class _Runs:
 
 
 @dataclass(frozen=True)
-class Table:
+class ValueTable:
     """The segments of a table as intervals."""
 
     knots: Array
@@ -112,7 +112,7 @@ class Table:
 
 
 @functools.lru_cache(maxsize=64)
-def table(knots: tuple[float, ...], values: tuple[float, ...]) -> Table:
+def table(knots: tuple[float, ...], values: tuple[float, ...]) -> ValueTable:
     """The table of `interp(x, knots, values)`.
 
     >>> table((0.0, 1.0, 3.0), (0.0, 2.0, -1.0)).ranges(Interval.of([-1.0, 0.5], [0.25, 4.0]))
@@ -121,4 +121,4 @@ def table(knots: tuple[float, ...], values: tuple[float, ...]) -> Table:
     xs, vs = np.asarray(knots), np.asarray(values)
     rise = interval.add(Interval(vs[1:], vs[1:]), Interval(-vs[:-1], -vs[:-1]))
     width = interval.add(Interval(xs[1:], xs[1:]), Interval(-xs[:-1], -xs[:-1]))
-    return Table(xs, vs, rise, width, interval.divide(rise, width))
+    return ValueTable(xs, vs, rise, width, interval.divide(rise, width))

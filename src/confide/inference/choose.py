@@ -9,7 +9,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from confide._compile import IN_A_HURRY
+from confide._compile import FAST_COMPILE
 from confide.channel import Channel
 from confide.errors import IncompatibleError
 from confide.inference.methods import MHAAR, GridOrNUTS, LongEnough, Method, as_method
@@ -77,6 +77,6 @@ def _spread(problem: Problem, channel: Channel) -> float:
     return math.sqrt(float(np.median(total)) / channel.n)
 
 
-@partial(jax.jit, static_argnums=(0, 1), compiler_options=IN_A_HURRY)
+@partial(jax.jit, static_argnums=(0, 1), compiler_options=FAST_COMPILE)
 def _variances(population: Population, statistic: Statistic, thetas: jax.Array) -> jax.Array:
     return jax.lax.map(lambda theta: moments(*moving_law(population, statistic, theta))[1].trace(), thetas)

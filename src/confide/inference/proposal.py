@@ -9,7 +9,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from confide._compile import by_itself
+from confide._compile import materialize
 from confide.errors import InvalidArgument
 from confide.prior import Prior
 
@@ -45,7 +45,7 @@ class Proposal(eqx.Module):
 
     def move(self, key: jax.Array, prior: Prior, theta: jax.Array) -> tuple[jax.Array, jax.Array]:
         """θ' and the log-ratio; −∞ where θ' leaves the coordinates' reach."""
-        shift = by_itself(self.factor @ jax.random.normal(key, (self.factor.shape[0],)))
+        shift = materialize(self.factor @ jax.random.normal(key, (self.factor.shape[0],)))
         if self.on == "theta":
             return theta + shift, jnp.zeros(())
         if self.on == "log":
@@ -54,7 +54,7 @@ class Proposal(eqx.Module):
             return moved, jnp.sum(shift)
         free = prior.unconstrain(theta)
         step = free + shift
-        moved = by_itself(prior.constrain(step))
+        moved = materialize(prior.constrain(step))
         log_ratio = prior.log_jacobian(step) - prior.log_jacobian(free)
         # where a transform has saturated, θ' would have no way back
         reachable = jnp.all(jnp.isfinite(prior.unconstrain(moved)))

@@ -9,7 +9,7 @@ from typing import Any
 from confide._call import remembered
 from confide._checks import whole
 from confide._precision import float64
-from confide._random import as_key, unrolled
+from confide._random import as_key, fused_key
 from confide.errors import IncompatibleError
 from confide.inference.choose import quickest
 from confide.inference.kernel import Kernel
@@ -83,7 +83,7 @@ def infer(
     joint = _joint(problem, route, chosen) if chosen is None or chosen.on_likelihood else None
     if chosen is None:
         chosen = quickest(problem, joint, options)
-    return chosen.posterior(problem, joint, unrolled(as_key(key)), lengths)
+    return chosen.posterior(problem, joint, fused_key(as_key(key)), lengths)
 
 
 def _joint(problem: Problem, route: str | Route, method: Method | None) -> Joint | None:

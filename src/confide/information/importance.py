@@ -28,7 +28,7 @@ _SAMPLERS = ("importance", "rejection", "mcmc")
 _BURN = 50
 
 
-class Moments(NamedTuple):
+class NormalMoments(NamedTuple):
     """The normal law of u at one θ, and how it moves with θ."""
 
     theta: jax.Array
@@ -39,7 +39,7 @@ class Moments(NamedTuple):
     d_covariance: jax.Array  # (k, k, d)
 
 
-def normal_score(u: jax.Array, at: Moments) -> jax.Array:
+def normal_score(u: jax.Array, at: NormalMoments) -> jax.Array:
     """∂ log N(u; μ, C)/∂θ = rᵀC⁻¹∂μ + ½ rᵀC⁻¹∂C C⁻¹r − ½ tr(C⁻¹∂C) with r = u − μ.
 
     (The published code has the wrong last term: erratum 5.)
@@ -52,7 +52,9 @@ def normal_score(u: jax.Array, at: Moments) -> jax.Array:
     return pulled @ at.d_mean + 0.5 * spread
 
 
-def _envelope(law: AdditiveLaw, at: Moments, y: jax.Array) -> tuple[jax.Array, jax.Array, Callable[..., jax.Array]]:
+def _envelope(
+    law: AdditiveLaw, at: NormalMoments, y: jax.Array
+) -> tuple[jax.Array, jax.Array, Callable[..., jax.Array]]:
     """A normal law that lies above f(u) g(y | u), and the log of the share of its draws that is kept.
 
     Gaussian noise: the conditional law itself. Laplace noise: |d| ≥ s·d for either sign s, so f(u) e^{−|y−u|/b} lies
@@ -98,12 +100,12 @@ def importance_scores(
     def log_g(y: jax.Array, u: jax.Array) -> jax.Array:
         return law.log_prob(y, u if law.layout == "vector" else u[..., 0])
 
-    def draw(key: jax.Array, at: Moments, count: tuple[int, ...]) -> jax.Array:
+    def draw(key: jax.Array, at: NormalMoments, count: tuple[int, ...]) -> jax.Array:
         return at.mean + jax.random.normal(key, (*count, *shape)) @ at.root.T
 
     score = jax.vmap(normal_score, in_axes=(0, None))
 
-    def by_weights(key: jax.Array, at: Moments, y: jax.Array) -> jax.Array:
+    def by_weights(key: jax.Array, at: NormalMoments, y: jax.Array) -> jax.Array:
         if proposal is None:
             u = draw(key, at, (inner,))
             return weighted_score(jax.vmap(lambda v: log_g(y, v))(u), score(u, at))
@@ -113,7 +115,7 @@ def importance_scores(
         log_weight = jax.vmap(lambda v: log_normal(v - at.mean, at.covariance) + log_g(y, v))(u) - log_q
         return weighted_score(log_weight, score(u, at))
 
-    def by_rejection(key: jax.Array, at: Moments, y: jax.Array) -> jax.Array:
+    def by_rejection(key: jax.Array, at: NormalMoments, y: jax.Array) -> jax.Array:
         mean, root, log_accept = _envelope(law, at, y)
 
         def unfilled(state: tuple[jax.Array, jax.Array, jax.Array]) -> jax.Array:
@@ -131,7 +133,7 @@ def importance_scores(
         u = jax.lax.while_loop(unfilled, fill, start)[1]
         return jnp.mean(score(u, at), axis=0)
 
-    def by_chain(key: jax.Array, at: Moments, y: jax.Array) -> jax.Array:
+    def by_chain(key: jax.Array, at: NormalMoments, y: jax.Array) -> jax.Array:
         for_u, for_v = jax.random.split(key)
         fresh = draw(for_u, at, (inner + _BURN,))
         log_v = jnp.log(jax.random.uniform(for_v, (inner + _BURN,)))
@@ -146,19 +148,19 @@ def importance_scores(
 
     estimate = {"importance": by_weights, "rejection": by_rejection, "mcmc": by_chain}[sampler]
 
-    def scores(key: jax.Array, at: Moments) -> tuple[jax.Array, jax.Array]:
+    def scores(key: jax.Array, at: NormalMoments) -> tuple[jax.Array, jax.Array]:
         for_u, for_noise, first, second = jax.random.split(key, 4)
         u = draw(for_u, at, ())
         y = law.sample(for_noise, u if law.layout == "vector" else u[..., 0])
         return estimate(first, at, y), estimate(second, at, y)
 
     @jax.jit
-    def prepare(theta: jax.Array) -> Moments:
+    def prepare(theta: jax.Array) -> NormalMoments:
         def both(t: jax.Array) -> tuple[tuple[jax.Array, jax.Array], tuple[jax.Array, jax.Array]]:
             mean, covariance = moments(*moving_law(model.population, channel.statistic, t))
             return (mean, covariance / channel.n), (mean, covariance / channel.n)
 
         (d_mean, d_covariance), (mean, covariance) = jax.jacfwd(both, has_aux=True)(theta)
-        return Moments(theta, mean, covariance, jnp.linalg.cholesky(covariance), d_mean, d_covariance)
+        return NormalMoments(theta, mean, covariance, jnp.linalg.cholesky(covariance), d_mean, d_covariance)
 
     return scores, prepare

@@ -19,7 +19,7 @@ from confide.information.weights import weighted_score
 from confide.likelihood.rank.pool import window_model
 from confide.likelihood.rank.window import Ranks, WindowPool, outward, window_score
 from confide.likelihood.value_law.steps import MOST_STEPS
-from confide.likelihood.value_law.table import StepTable, Table
+from confide.likelihood.value_law.table import QuantileTable, StepTable
 from confide.model import Model
 from confide.statistic import OrderStatistic
 from confide.statistic.transform import Function
@@ -46,11 +46,11 @@ def window_scores(model: Model, inner: int) -> tuple[Any, Any, int]:
     def draw(key: jax.Array, count: int) -> jax.Array:
         return draw_windows(key, ranks, cap, count)
 
-    def estimate(key: jax.Array, table: Table | StepTable, y: jax.Array) -> jax.Array:
+    def estimate(key: jax.Array, table: QuantileTable | StepTable, y: jax.Array) -> jax.Array:
         zeta = draw(key, inner)
         return weighted_score(law.log_prob(y, windows.windows(table, zeta)), window_score(table, zeta, ranks))
 
-    def scores(key: jax.Array, table: Table | StepTable) -> tuple[jax.Array, jax.Array]:
+    def scores(key: jax.Array, table: QuantileTable | StepTable) -> tuple[jax.Array, jax.Array]:
         for_window, for_noise, first, second = jax.random.split(key, 4)
         y = law.sample(for_noise, windows.windows(table, draw(for_window, 1)))[0]
         return estimate(first, table, y), estimate(second, table, y)

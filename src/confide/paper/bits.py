@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import confide as cf
-from confide.design.studies.study_cache import Cells
+from confide.design.studies.study_cache import StudyCache
 from confide.paper import mistakes
 from confide.paper.examples import Path
 from confide.paper.figures import label, panels, style
@@ -27,7 +27,7 @@ def models(epsilon: float, n: int) -> dict[str, cf.Model]:
     return {name: cf.Model(_BERNOULLI, channel) for name, channel in named.items()}
 
 
-def _table(levels: np.ndarray, theta: np.ndarray, n: int, cells: Cells) -> dict[str, np.ndarray]:
+def _table(levels: np.ndarray, theta: np.ndarray, n: int, cells: StudyCache) -> dict[str, np.ndarray]:
     """The information of the three, (levels, θ)."""
 
     def compute() -> dict[str, Any]:
@@ -41,7 +41,7 @@ def _table(levels: np.ndarray, theta: np.ndarray, n: int, cells: Cells) -> dict[
     return kept(cells, {"what": "example 4", "levels": levels.tolist(), "theta": theta.tolist(), "n": n}, compute)
 
 
-def _equal(epsilon: float, theta: np.ndarray, cells: Cells) -> dict[str, np.ndarray]:
+def _equal(epsilon: float, theta: np.ndarray, cells: StudyCache) -> dict[str, np.ndarray]:
     """All three at one guarantee, ε-DP: Laplace noise for the means; F2 is the exact law of the noisy records."""
     privacy = cf.PureDP(epsilon)
     channels = {
@@ -79,7 +79,7 @@ def example_4(*, full: bool = False, path: Path = None) -> Result:
     """Example 4: bits published by randomized response, as noisy records, or as a noisy average."""
     import pandas as pd
 
-    cells = Cells(path)
+    cells = StudyCache(path)
     levels = np.geomspace(0.01, 50.0, 120 if full else 30)
     theta = np.linspace(0.001, 0.999, 199 if full else 49)
     found = _table(levels, theta, N, cells)

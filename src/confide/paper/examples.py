@@ -16,7 +16,7 @@ import numpy as np
 import numpyro.distributions as dist
 
 import confide as cf
-from confide.design.studies.study_cache import Cells
+from confide.design.studies.study_cache import StudyCache
 from confide.paper.figures import label, panels, style
 from confide.paper.result import Check, Result
 from confide.paper.settings import BOUND, VARIANCE, N, kept
@@ -26,7 +26,7 @@ Path = str | os.PathLike[str] | None
 _NEVER = 60.0
 
 
-def _curve(model: cf.Model, theta: np.ndarray, cells: Cells, method: str) -> np.ndarray:
+def _curve(model: cf.Model, theta: np.ndarray, cells: StudyCache, method: str) -> np.ndarray:
     settings = {"what": "information", "model": repr(model), "theta": theta.tolist(), "method": method}
     found = kept(cells, settings, lambda: {"F": cf.information(model, theta, method=method).matrix.ravel()})
     return np.atleast_1d(found["F"])
@@ -80,7 +80,7 @@ def _powers(
     path: Path,
 ) -> dict[str, dict[str, np.ndarray]]:
     """Curves as printed with ε = 1 and ε = ∞, and (on a coarser grid, if one is given) as they would be published."""
-    cells = Cells(path)
+    cells = StudyCache(path)
     noises = {name: bound**power / N for name, (_, power) in statistics.items()}
     private, open_, exact = {}, {}, {}
     for name, (s, _) in statistics.items():
@@ -122,7 +122,7 @@ def example_1(*, full: bool = False, path: Path = None) -> Result:
             bool(exact[0] == "x" and np.any(exact == "x³")),
         ),
     )
-    best = _optimum(population, Cells(path), prior={"mean": dist.Uniform(0.1, 10.0)})
+    best = _optimum(population, StudyCache(path), prior={"mean": dist.Uniform(0.1, 10.0)})
     return Result(
         "example-1",
         "Example 1: the mean of a normal population",
@@ -143,7 +143,7 @@ def example_1(*, full: bool = False, path: Path = None) -> Result:
     )
 
 
-def _optimum(population: cf.Population, cells: Cells, **at: Any) -> str:
+def _optimum(population: cf.Population, cells: StudyCache, **at: Any) -> str:
     """What `optimize` finds at 1-GDP, in words."""
 
     def search() -> dict[str, Any]:
@@ -163,7 +163,7 @@ def example_2(*, full: bool = False, path: Path = None) -> Result:
     wide = _powers(VARIANCE, statistics, theta, None, (-100.0, 100.0), 100.0, path)
     private, open_, exact = (_winner(each) for each in curves.values())
     at_100 = _winner(next(iter(wide.values())))
-    cells, two = Cells(path), np.asarray([2.0])
+    cells, two = StudyCache(path), np.asarray([2.0])
     now = {name: float(values[np.isclose(coarse, 2.0)][0]) for name, values in list(curves.values())[2].items()}
     clipped = cf.Mean("clip(x**2, 0.40, 9.8)", bounds=(-BOUND, BOUND))
     score = cf.Model(VARIANCE, cf.Channel(clipped, cf.Gaussian(cf.GDP(1.0)), N))

@@ -12,7 +12,7 @@ import numpy as np
 
 import confide as cf
 from confide._progress import progress
-from confide.design.studies.study_cache import Cells
+from confide.design.studies.study_cache import StudyCache
 from confide.paper.examples import Path
 from confide.paper.figures import dots, label, panels, style
 from confide.paper.metropolis import metropolis
@@ -35,7 +35,7 @@ def released(power: int, level: float, releases: int) -> np.ndarray:
     return np.asarray(mean(power, gaussian(level)).simulate(_key(power, level), TRUTH, (releases,)))
 
 
-def chains(power: int, level: float, releases: int, steps: int, *, proper: bool, cells: Cells) -> dict[str, Any]:
+def chains(power: int, level: float, releases: int, steps: int, *, proper: bool, cells: StudyCache) -> dict[str, Any]:
     """Posterior means by Algorithm 4, with a proper prior or with the published code's."""
     settings = {
         "what": "5.1",
@@ -56,7 +56,7 @@ def chains(power: int, level: float, releases: int, steps: int, *, proper: bool,
     return kept(cells, settings, compute)
 
 
-def _exact(power: int, level: float, releases: int, cells: Cells) -> dict[str, Any]:
+def _exact(power: int, level: float, releases: int, cells: StudyCache) -> dict[str, Any]:
     settings = {"what": "5.1 exact", "power": power, "level": level, "releases": releases}
 
     def compute() -> dict[str, Any]:
@@ -67,7 +67,7 @@ def _exact(power: int, level: float, releases: int, cells: Cells) -> dict[str, A
     return kept(cells, settings, compute)
 
 
-def _rows(levels: Sequence[float], releases: int, steps: int, exact: Sequence[float], cells: Cells) -> Any:
+def _rows(levels: Sequence[float], releases: int, steps: int, exact: Sequence[float], cells: StudyCache) -> Any:
     """A row per statistic and level, the chains on as many threads as there are cores."""
     import pandas as pd
 
@@ -118,7 +118,7 @@ def _draw(table: Any) -> Any:
     return figure
 
 
-def _drift(releases: int, longest: int, cells: Cells) -> Any:
+def _drift(releases: int, longest: int, cells: StudyCache) -> Any:
     """The published prior with more and more steps: the error that it reports depends on where a chain is stopped."""
     import pandas as pd
 
@@ -132,7 +132,7 @@ def _drift(releases: int, longest: int, cells: Cells) -> Any:
     return pd.DataFrame(rows)
 
 
-def _precision(cells: Cells) -> tuple[float, float]:
+def _precision(cells: StudyCache) -> tuple[float, float]:
     """Single against double precision, the same random numbers; and against other random numbers (root mean square)."""
 
     def compute() -> dict[str, Any]:
@@ -146,7 +146,7 @@ def _precision(cells: Cells) -> tuple[float, float]:
     return float(found["rounding"]), float(found["chance"])
 
 
-def _tighter(releases: int, cells: Cells) -> float:
+def _tighter(releases: int, cells: StudyCache) -> float:
     """The MSE of x² with the clip that suits θ = 2, at ε = 1."""
 
     def compute() -> dict[str, Any]:
@@ -167,7 +167,7 @@ def section_5_1(
     exact: Sequence[float] = EXACT,
 ) -> Result:
     """Section 5.1: Gaussian noise, Algorithm 4, and whether the error follows the information."""
-    cells = Cells(path)
+    cells = StudyCache(path)
     steps = steps or (100_000 if full else 10_000)
     table = _rows(levels, releases, steps, [e for e in exact if e in levels], cells)
     drift = _drift(releases, max(steps, 10_000) if releases < 1000 else 100_000, cells)

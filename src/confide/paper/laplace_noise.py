@@ -10,7 +10,7 @@ import numpy as np
 
 import confide as cf
 from confide._progress import progress
-from confide.design.studies.study_cache import Cells
+from confide.design.studies.study_cache import StudyCache
 from confide.inference.kernel import PseudoMarginal
 from confide.paper import mistakes
 from confide.paper.examples import Path
@@ -46,7 +46,7 @@ def _key(power: int, level: float) -> int:
 
 
 def pmmh(
-    power: int, level: float, releases: int, steps: int, copies: int, cells: Cells, *, proper: bool = True
+    power: int, level: float, releases: int, steps: int, copies: int, cells: StudyCache, *, proper: bool = True
 ) -> dict[str, Any]:
     """Posterior means by Algorithm 5, with a proper prior or with the published code's."""
     settings = {
@@ -76,7 +76,7 @@ def pmmh(
     return kept(cells, settings, compute)
 
 
-def _exact(power: int, level: float, releases: int, cells: Cells, *, noisy_enough: bool = True) -> dict[str, Any]:
+def _exact(power: int, level: float, releases: int, cells: StudyCache, *, noisy_enough: bool = True) -> dict[str, Any]:
     """Exact posterior means; with too little noise in the data, which the posterior does not know of (erratum 1)."""
     settings = {"what": "5.2 exact", "power": power, "level": level, "releases": releases, "noise": noisy_enough}
 
@@ -89,7 +89,7 @@ def _exact(power: int, level: float, releases: int, cells: Cells, *, noisy_enoug
     return kept(cells, settings, compute)
 
 
-def _information(power: int, level: float, size: int, cells: Cells) -> dict[str, Any]:
+def _information(power: int, level: float, size: int, cells: StudyCache) -> dict[str, Any]:
     """Exact, and by Algorithm 1 where a size is given: as printed, paired, and as the published code has it."""
     settings = {"what": "5.2 information", "power": power, "level": level, "size": size}
 
@@ -114,7 +114,9 @@ def _information(power: int, level: float, size: int, cells: Cells) -> dict[str,
     return kept(cells, settings, compute)
 
 
-def _rows(levels: Sequence[float], releases: int, many: int, steps: int, copies: int, size: int, cells: Cells) -> Any:
+def _rows(
+    levels: Sequence[float], releases: int, many: int, steps: int, copies: int, size: int, cells: StudyCache
+) -> Any:
     import pandas as pd
 
     rows = []
@@ -161,7 +163,7 @@ def section_5_2(
     size: int | None = None,
 ) -> Result:
     """Section 5.2: Laplace noise, Algorithm 5 (PMMH), and whether the error follows the information."""
-    cells = Cells(path)
+    cells = StudyCache(path)
     levels = levels or (LEVELS if full else SOME)
     steps = steps or (10_000 if full else 2_000)
     size = size or (1000 if full else 400)

@@ -27,7 +27,7 @@ _UNROLL = 8
 _FARTHEST = 80.0
 
 
-class Chains(NamedTuple):
+class MetropolisChains(NamedTuple):
     """Per chain: the mean of θ over the kept steps and the share of accepted proposals."""
 
     mean: np.ndarray
@@ -126,7 +126,7 @@ def metropolis(
     ends: tuple[float, float] | None = (0.01, 60.0),
     start: float = 2.0,
     double: bool = False,
-) -> Chains:
+) -> MetropolisChains:
     """Algorithm 4 on the normal model of the mean of |x|^power over n records, a chain per value, 3/4 of `steps` kept.
 
     `ends` are those of the uniform prior of θ; None is the improper prior of the published code, flat on log θ.
@@ -140,4 +140,4 @@ def metropolis(
     dtype = jnp.float64 if double else jnp.float32
     options = {"ends": ends, "power": power, "n": n, "dtype": dtype}
     mean, moved = _run(jnp.asarray(values), jnp.asarray(scales), seeds, sd, start, steps // _UNROLL, **options)
-    return Chains(np.asarray(mean), np.asarray(moved))
+    return MetropolisChains(np.asarray(mean), np.asarray(moved))

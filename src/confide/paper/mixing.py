@@ -10,7 +10,7 @@ import numpyro.distributions as dist
 
 import confide as cf
 from confide._progress import progress
-from confide.design.studies.study_cache import Cells
+from confide.design.studies.study_cache import StudyCache
 from confide.inference.diagnostics import integrated_autocorrelation
 from confide.inference.kernel import Averaged, PseudoMarginal
 from confide.paper.examples import Path
@@ -39,7 +39,7 @@ _PRIOR = {"variance": dist.LogUniform(1e-3, 1e3)}
 
 
 def latent(
-    method: str, copies: int, count: int, draws: int, cells: Cells, *, centre: str = "maximum"
+    method: str, copies: int, count: int, draws: int, cells: StudyCache, *, centre: str = "maximum"
 ) -> dict[str, Any]:
     """The integrated autocorrelation time of each of `count` chains of Algorithm 5 or 6."""
     settings = {"what": "5.3", "method": method, "chains": count, "draws": draws, "copies": copies, "centre": centre}
@@ -55,7 +55,7 @@ def latent(
     return kept(cells, settings, compute)
 
 
-def verb(method: str, count: int, draws: int, cells: Cells, **options: Any) -> dict[str, Any]:
+def verb(method: str, count: int, draws: int, cells: StudyCache, **options: Any) -> dict[str, Any]:
     """The same for a method of `infer`, as a user would ask for it."""
     settings = {"what": "5.3 infer", "method": method, "chains": count, "draws": draws} | options
 
@@ -74,7 +74,7 @@ def _summary(found: dict[str, Any]) -> tuple[float, float]:
     return float(each.mean()), float(each.std(ddof=1) / np.sqrt(each.size))
 
 
-def _rows(copies: Sequence[int], count: int, draws: int, cells: Cells) -> Any:
+def _rows(copies: Sequence[int], count: int, draws: int, cells: StudyCache) -> Any:
     import pandas as pd
 
     rows = []
@@ -119,7 +119,7 @@ def section_5_3(
     draws: int | None = None,
 ) -> Result:
     """Section 5.3: mixing of Algorithms 5 and 6, and the floor that both have."""
-    cells = Cells(path)
+    cells = StudyCache(path)
     draws = draws or (200_000 if full else 25_000)
     table = _rows(copies, count, draws, cells)
     floor, floor_error = _summary(verb("mh", 8, min(draws, 20_000), cells))

@@ -10,7 +10,7 @@ import numpy as np
 
 import confide as cf
 from confide._progress import progress
-from confide.design.studies.study_cache import Cells
+from confide.design.studies.study_cache import StudyCache
 from confide.inference.diagnostics import autocorrelation
 from confide.paper.examples import Path
 from confide.paper.figures import dots, label, panels, style
@@ -44,7 +44,7 @@ def _key(name: str) -> int:
 
 
 def exact(
-    name: str, releases: int, cells: Cells, *, data: str = "classical", believed: str = "classical"
+    name: str, releases: int, cells: StudyCache, *, data: str = "classical", believed: str = "classical"
 ) -> dict[str, Any]:
     """Posterior means of simulated releases: from the channel `data`, by an analyst who knows `believed`."""
     settings = {"what": "5.4 exact", "name": name, "releases": releases, "data": data, "believed": believed}
@@ -57,7 +57,7 @@ def exact(
     return kept(cells, settings, compute)
 
 
-def by_chain(name: str, chains: int, releases: int, steps: int, copies: int, cells: Cells) -> dict[str, Any]:
+def by_chain(name: str, chains: int, releases: int, steps: int, copies: int, cells: StudyCache) -> dict[str, Any]:
     """Algorithm 7 on the first of the releases: posterior means, and autocorrelation averaged over five."""
     values = np.asarray(model(name).simulate(_key(name), TRUTH, (releases,)))[:chains]
     found = [_one(name, float(value), steps, copies, cells) for value in progress(values, f"Sec 5.4, {name}")]
@@ -67,7 +67,7 @@ def by_chain(name: str, chains: int, releases: int, steps: int, copies: int, cel
     }
 
 
-def _one(name: str, value: float, steps: int, copies: int, cells: Cells) -> dict[str, Any]:
+def _one(name: str, value: float, steps: int, copies: int, cells: StudyCache) -> dict[str, Any]:
     def compute() -> dict[str, Any]:
         sizes: dict[str, Any] = {"chains": 1, "warmup": steps // 4, "draws": steps - steps // 4, "key": 54}
         options: dict[str, Any] = {"latent": "z", "copies": copies, "walk": WALK, "anchored": False}
@@ -78,7 +78,7 @@ def _one(name: str, value: float, steps: int, copies: int, cells: Cells) -> dict
     return kept(cells, {"what": "5.4 chain", "name": name, "value": value, "steps": steps, "copies": copies}, compute)
 
 
-def _information(theta: np.ndarray, outer: int, inner: int, cells: Cells) -> Any:
+def _information(theta: np.ndarray, outer: int, inner: int, cells: StudyCache) -> Any:
     import pandas as pd
 
     def compute(name: str) -> dict[str, Any]:
@@ -126,7 +126,7 @@ def section_5_4(
     """Section 5.4: two order statistics whose noise depends on the records."""
     import pandas as pd
 
-    cells = Cells(path)
+    cells = StudyCache(path)
     chains, steps = chains or (100 if full else 5), steps or (10_000 if full else 3_000)
     inner = inner or (1000 if full else 250)
     theta = np.arange(1, 21) / 4 if full else np.asarray([0.5, 1.0, 2.0, 3.0, 4.0, 5.0]) if theta is None else theta

@@ -10,7 +10,7 @@ import numpyro.distributions as dist
 
 import confide as cf
 from confide._progress import progress
-from confide.design.studies.study_cache import Cells
+from confide.design.studies.study_cache import StudyCache
 from confide.paper.examples import Path
 from confide.paper.figures import label, panels, style
 from confide.paper.posteriors import squares
@@ -42,7 +42,7 @@ def plan(powers: Sequence[float]) -> cf.Pilot:
     )
 
 
-def inverse_information(powers: Sequence[float], cells: Cells) -> np.ndarray:
+def inverse_information(powers: Sequence[float], cells: StudyCache) -> np.ndarray:
     """1/F of each candidate at all θ of the grid: (candidates, θ)."""
 
     def compute() -> dict[str, Any]:
@@ -59,14 +59,14 @@ def _shares(log_likelihood: Any) -> np.ndarray:
     return np.asarray(share / share.sum(axis=0))
 
 
-def choices(values: Any, powers: Sequence[float], cells: Cells) -> tuple[np.ndarray, np.ndarray]:
+def choices(values: Any, powers: Sequence[float], cells: StudyCache) -> tuple[np.ndarray, np.ndarray]:
     """What the plan chooses for many pilot values at once (positions in `powers`), and their log-likelihoods."""
     first = cf.Model(POPULATION, plan(powers).channel)
     seen = np.asarray(first.log_likelihood(GRID, values, route="normal"))
     return np.argmin(inverse_information(powers, cells) @ _shares(seen), axis=0), seen
 
 
-def _study(theta: float, releases: int, powers: Sequence[float], cells: Cells) -> dict[str, Any]:
+def _study(theta: float, releases: int, powers: Sequence[float], cells: StudyCache) -> dict[str, Any]:
     """Errors of three strategies, and how often the pilot chooses each power."""
 
     def compute() -> dict[str, Any]:
@@ -114,7 +114,7 @@ def section_5_6(
     """Section 5.6: is a tenth of the records well spent on choosing the statistic."""
     import pandas as pd
 
-    cells = Cells(path)
+    cells = StudyCache(path)
     thetas = thetas or tuple(np.arange(1, 11) / 10 if full else (0.1, 0.3, 0.6, 1.0))
     releases = releases or (15_000 if full else 2_000)
     powers = powers or (tuple((np.arange(1, 21) / 10).tolist()) if full else SOME)

@@ -10,7 +10,7 @@ import numpy as np
 
 import confide as cf
 from confide._progress import progress
-from confide.design.studies.study_cache import Cells
+from confide.design.studies.study_cache import StudyCache
 from confide.inference.kernel import Averaged, PseudoMarginal
 from confide.paper.examples import Path
 from confide.paper.figures import dots, label, panels, style
@@ -37,7 +37,7 @@ def _key(power: int, level: float) -> int:
     return 55_000_000 + 10_000 * power + round(100 * level)
 
 
-def exact(power: int, level: float, releases: int, cells: Cells) -> dict[str, Any]:
+def exact(power: int, level: float, releases: int, cells: StudyCache) -> dict[str, Any]:
     """Exact posterior means, and the exact information."""
     settings = {"what": "5.5 exact", "power": power, "level": level, "releases": releases}
 
@@ -50,7 +50,7 @@ def exact(power: int, level: float, releases: int, cells: Cells) -> dict[str, An
 
 
 def algorithm_8(
-    power: int, level: float, releases: int, total: int, steps: int, copies: int, cells: Cells, *, coded: bool
+    power: int, level: float, releases: int, total: int, steps: int, copies: int, cells: StudyCache, *, coded: bool
 ) -> dict[str, Any]:
     """MHAAR per record on the first of `total` releases: as the published code runs it (erratum 6), or as it should."""
     settings = {
@@ -82,7 +82,7 @@ def algorithm_8(
     return kept(cells, settings, compute)
 
 
-def acceptance(n: int, steps: int, copies: int, cells: Cells) -> dict[str, Any]:
+def acceptance(n: int, steps: int, copies: int, cells: StudyCache) -> dict[str, Any]:
     """The acceptance rates of MHAAR and PMMH for n records, the walk shrinking as 1/√n (|x|, ε = 5)."""
 
     def compute() -> dict[str, Any]:
@@ -98,7 +98,7 @@ def acceptance(n: int, steps: int, copies: int, cells: Cells) -> dict[str, Any]:
     return kept(cells, {"what": "4.4", "n": n, "steps": steps, "copies": copies}, compute)
 
 
-def _information(power: int, level: float, size: int, cells: Cells) -> dict[str, Any]:
+def _information(power: int, level: float, size: int, cells: StudyCache) -> dict[str, Any]:
     settings = {"what": "5.5 F", "power": power, "level": level, "size": size}
 
     def compute() -> dict[str, Any]:
@@ -115,7 +115,7 @@ def _information(power: int, level: float, size: int, cells: Cells) -> dict[str,
 
 
 def _rows(
-    levels: Sequence[float], some: Sequence[float], many: int, releases: int, steps: int, copies: int, cells: Cells
+    levels: Sequence[float], some: Sequence[float], many: int, releases: int, steps: int, copies: int, cells: StudyCache
 ) -> Any:
     import pandas as pd
 
@@ -174,7 +174,7 @@ def section_5_5(
     """Section 5.5: the local model, and how acceptance depends on n."""
     import pandas as pd
 
-    cells = Cells(path)
+    cells = StudyCache(path)
     levels = levels or (LEVELS if full else (0.5, 1.0, 2.0, 3.0, 4.0, 5.0))
     some = some if some is not None else (levels if full else (0.5, 2.0, 5.0))
     many, releases = many or (1000 if full else 200), releases or (100 if full else 20)

@@ -10,7 +10,7 @@ import numpy as np
 import numpyro.distributions as dist
 
 import confide as cf
-from confide.design.studies.study_cache import Cells
+from confide.design.studies.study_cache import StudyCache
 
 N, BOUND, TRUTH = 100, 10.0, 2.0
 #: the grid of Sections 5.1 and 5.2; 5.1 has ∞ besides
@@ -43,7 +43,7 @@ def laplace(level: float) -> cf.Mechanism:
     return cf.Laplace(cf.PureDP(level))
 
 
-def kept(cells: Cells, settings: Mapping[str, Any], compute: Callable[[], Mapping[str, Any]]) -> dict[str, Any]:
+def kept(cells: StudyCache, settings: Mapping[str, Any], compute: Callable[[], Mapping[str, Any]]) -> dict[str, Any]:
     """The numbers of a cell: from disk if it was finished before, else computed and kept."""
     import json
 

@@ -14,7 +14,7 @@ _BINS = 20
 _POINTS = 500
 
 
-class Chains(NamedTuple):
+class ChainPicture(NamedTuple):
     """One parameter's draws, thinned for the eye, and how each chain's draws rank among all of them."""
 
     label: str
@@ -26,7 +26,7 @@ class Chains(NamedTuple):
     expected: float
 
 
-def chains(label: str, draws: Any) -> Chains:
+def chains(label: str, draws: Any) -> ChainPicture:
     """What is drawn of draws (chain, draw).
 
     >>> chains("mean", np.arange(40.0).reshape(2, 20)).ranks.sum(axis=1)
@@ -39,10 +39,10 @@ def chains(label: str, draws: Any) -> Chains:
     bins = min(_BINS, values.shape[1])
     place = (order * bins // values.size).reshape(values.shape)
     ranks = np.stack([np.bincount(row, minlength=bins) for row in place])
-    return Chains(label, steps, values[:, steps], ranks, values.shape[1] / bins)
+    return ChainPicture(label, steps, values[:, steps], ranks, values.shape[1] / bins)
 
 
-def plot_chains(drawn: Chains) -> Any:
+def plot_chains(drawn: ChainPicture) -> Any:
     """The trace beside the rank plot; returns the figure."""
     with styled():
         figure, (trace, ranks) = new_figure(8.4, 2.7, 2)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 
-class Line(NamedTuple):
+class InformationCurve(NamedTuple):
     """A channel's information at increasing x, and its standard errors."""
 
     label: str
@@ -25,18 +25,18 @@ class Line(NamedTuple):
     error: Floats
 
 
-def lines(evaluations: Mapping[str, Evaluation]) -> list[Line]:
+def lines(evaluations: Mapping[str, Evaluation]) -> list[InformationCurve]:
     """What is drawn for one parameter: F at every θ, or at those in the middle 98% of a prior."""
     found = []
     for name, each in evaluations.items():
         kept = np.flatnonzero(each.points.body)
         order = kept[np.argsort(each.points.thetas[kept, 0])]
         theta = each.points.thetas[order, 0]
-        found.append(Line(name, theta, each.matrices[order, 0, 0], each.errors[order, 0, 0]))
+        found.append(InformationCurve(name, theta, each.matrices[order, 0, 0], each.errors[order, 0, 0]))
     return found
 
 
-def draw(axis: Any, line: Line) -> None:
+def draw(axis: Any, line: InformationCurve) -> None:
     """A line in the next colour and style, with two standard errors around it where there are any."""
     position = len(axis.lines)
     look = {"color": COLOURS[position % len(COLOURS)], "linestyle": LINES[position % len(LINES)]}

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from numpyro.distributions import TransformedDistribution, constraints
 from numpyro.distributions.transforms import AffineTransform
 
-from confide._random import rolled
+from confide._random import jax_key
 from confide.errors import IncompatibleError
 from confide.population.space import split
 
@@ -34,7 +34,7 @@ def draws(population: Population, key: jax.Array, theta: jax.Array, shape: tuple
             f"{population.name} cannot be sampled; give a family whose distribution can, as draws also show where the "
             "mass is to be found when a cdf, a quantile or an information is not supplied"
         )
-    return jnp.asarray(at(population, theta).sample(rolled(key), shape), dtype=jnp.float64)
+    return jnp.asarray(at(population, theta).sample(jax_key(key), shape), dtype=jnp.float64)
 
 
 def ends(support: Any) -> tuple[Any, Any]:

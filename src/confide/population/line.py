@@ -16,7 +16,7 @@ from jax.nn import log_sigmoid
 from jax.scipy.special import expit, logit
 
 
-class Line(NamedTuple):
+class RealLine(NamedTuple):
     """The map from the real line to the support: its ends, and centre and scale for a support without ends."""
 
     low: jax.Array
@@ -51,7 +51,7 @@ class Line(NamedTuple):
             return jnp.log(x - self.low)
         return -jnp.log(self.high - x) if self.above else jnp.arcsinh((x - self.centre) / self.scale)
 
-    def still(self) -> Line:
+    def still(self) -> RealLine:
         """The same line, whose ends have no derivative."""
         low, high, centre, scale = (lax.stop_gradient(part) for part in self[:4])
         return self._replace(low=low, high=high, centre=centre, scale=scale)

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 from numpyro.distributions import Distribution, Exponential, Laplace, Normal, Uniform
 
-from confide._random import rolled
+from confide._random import jax_key
 from confide.population import density, tails
 from confide.population.space import split
 
@@ -23,7 +23,7 @@ def draw(population: Population, key: jax.Array, shape: tuple[int, ...]) -> jax.
     if noise is not None:
         distribution = noise if isinstance(noise, Distribution) else noise()
         known = isinstance(distribution, Normal | Uniform | Exponential | Laplace)
-        return jnp.asarray(distribution.sample(key if known else rolled(key), shape), dtype=jnp.float64)
+        return jnp.asarray(distribution.sample(key if known else jax_key(key), shape), dtype=jnp.float64)
     # JAX draws multiples of 2⁻⁵² from zero on; half a step further in, no draw is zero, whose quantile may be −∞.
     return jax.random.uniform(key, shape, dtype=jnp.float64) + 2.0**-53
 

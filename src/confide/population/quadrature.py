@@ -24,7 +24,7 @@ import numpy as np
 from jax import lax
 
 from confide.population import density
-from confide.population.line import Line
+from confide.population.line import RealLine
 from confide.population.splitting import middles
 
 if TYPE_CHECKING:
@@ -56,12 +56,12 @@ def _lobatto(count: int) -> tuple[np.ndarray, np.ndarray]:
 _LOBATTO_NODES, _LOBATTO_WEIGHTS = _lobatto(10)
 
 
-def survey(population: Population, theta: jax.Array) -> tuple[Line, jax.Array]:
+def survey(population: Population, theta: jax.Array) -> tuple[RealLine, jax.Array]:
     """The line, and quantiles of draws on it; neither has a derivative in θ except through the support."""
     draws = density.draws(population, jax.random.key(0), lax.stop_gradient(theta), (_DRAWS,))
     draws = jnp.sort(lax.stop_gradient(draws))
     spread = draws[3 * _DRAWS // 4] - draws[_DRAWS // 4]
-    line = Line(
+    line = RealLine(
         *density.support(population, theta),
         draws[_DRAWS // 2],
         jnp.where(spread > 0, spread, 1.0),
@@ -70,7 +70,7 @@ def survey(population: Population, theta: jax.Array) -> tuple[Line, jax.Array]:
     return line, line.still().coordinate(draws[_QUANTILES])
 
 
-def _mass(population: Population, line: Line, theta: jax.Array) -> Mass:
+def _mass(population: Population, line: RealLine, theta: jax.Array) -> Mass:
     """The density in the coordinate v; zero where rounding has moved the record onto a singular end."""
 
     def mass(v: jax.Array) -> jax.Array:
@@ -101,7 +101,7 @@ def _refine(mass: Mass, cuts: jax.Array) -> jax.Array:
     return jnp.sort(jnp.concatenate([cuts, middles(error, cuts, _ROUNDS, _SPLITS)]))
 
 
-def _cuts(population: Population, theta: jax.Array) -> tuple[Line, jax.Array]:
+def _cuts(population: Population, theta: jax.Array) -> tuple[RealLine, jax.Array]:
     """The line and all cuts on it, in order; those at breaks move with them."""
     line, cuts = survey(population, theta)
     still = line.still()
@@ -124,7 +124,7 @@ def _tail(mass: Mass, start: jax.Array, side: jax.Array) -> tuple[jax.Array, jax
     return start + side * scale * _TAIL_NODES, scale * _TAIL_WEIGHTS
 
 
-class Panels:
+class DensityPanels:
     """The law of one record at θ, cut into panels on the line; made once for any number of records."""
 
     def __init__(self, population: Population, theta: jax.Array) -> None:
@@ -163,7 +163,7 @@ class Panels:
 
 def rule(population: Population, theta: jax.Array) -> tuple[jax.Array, jax.Array]:
     """Records x_j and weights w_j with E f(X) ≈ Σ w_j f(x_j) at θ."""
-    return Panels(population, theta).rule()
+    return DensityPanels(population, theta).rule()
 
 
 def defect(population: Population, theta: jax.Array) -> jax.Array:
@@ -180,12 +180,12 @@ def far_tail(population: Population, x: jax.Array, theta: jax.Array) -> jax.Arra
     low, high = density.support(population, theta)
     fall = -jax.grad(lambda point: density.log_prob(population, point, still))(x)
     scale = jnp.where(fall > 0, _LENGTHS / jnp.where(fall > 0, fall, 1.0), 1.0)
-    line = Line(low, high, x, scale, *population.facts.bounded).still()
+    line = RealLine(low, high, x, scale, *population.facts.bounded).still()
     nodes, weights = _tail(_mass(population, line, still), line.coordinate(x), jnp.asarray(1.0))
     return _mass(population, line, theta)(nodes) @ weights
 
 
 def tail_mass(population: Population, x: jax.Array, theta: jax.Array, side: int) -> jax.Array:
     """P(X < x) for side −1, P(X > x) for side +1, for x inside the support."""
-    panels = Panels(population, theta)
+    panels = DensityPanels(population, theta)
     return panels.tail(panels.line.coordinate(x), jnp.full_like(x, side))

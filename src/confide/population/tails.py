@@ -171,7 +171,7 @@ def searches(population: Population) -> bool:
 
 def _search(population: Population, q: jax.Array, theta: jax.Array) -> jax.Array:
     """The quantile by inverting the distribution function, with panels that are made once for the whole search."""
-    panels = quadrature.Panels(population, theta)
+    panels = quadrature.DensityPanels(population, theta)
     line = panels.line
 
     def log_tail(v: jax.Array, lower: jax.Array) -> tuple[jax.Array, jax.Array]:

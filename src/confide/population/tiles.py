@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from confide._compile import IN_A_HURRY, on_the_cpu
+from confide._compile import FAST_COMPILE, on_the_cpu
 from confide.population import Population, density
 from confide.population import tails as tails_of
 
@@ -25,13 +25,13 @@ Floats = NDArray[np.float64]
 _ROWS, _POINTS, _ENDS = (16, 128), (512, 512), (2, 64)
 
 
-@partial(jax.jit, static_argnums=0, compiler_options=IN_A_HURRY)
+@partial(jax.jit, static_argnums=0, compiler_options=FAST_COMPILE)
 def _densities(population: Population, thetas: jax.Array, x: jax.Array) -> jax.Array:
     """p(x | θ), shape (θ, points)."""
     return jax.vmap(lambda theta: jnp.exp(jax.vmap(lambda p: density.log_prob(population, p, theta))(x)))(thetas)
 
 
-@partial(jax.jit, static_argnums=0, compiler_options=IN_A_HURRY)
+@partial(jax.jit, static_argnums=0, compiler_options=FAST_COMPILE)
 def _density_slopes(population: Population, thetas: jax.Array, x: jax.Array) -> jax.Array:
     """∂p/∂θ, shape (θ, points, d)."""
 
@@ -45,13 +45,13 @@ def _both_tails(population: Population, x: jax.Array, theta: jax.Array) -> jax.A
     return jnp.stack([tails_of.cdf(population, x, theta), tails_of.survival(population, x, theta)])
 
 
-@partial(jax.jit, static_argnums=0, compiler_options=IN_A_HURRY)
+@partial(jax.jit, static_argnums=0, compiler_options=FAST_COMPILE)
 def _tails(population: Population, thetas: jax.Array, x: jax.Array) -> jax.Array:
     """P(X ≤ x) and P(X > x), shape (θ, points, 2)."""
     return jax.vmap(lambda theta: jax.vmap(lambda p: _both_tails(population, p, theta))(x))(thetas)
 
 
-@partial(jax.jit, static_argnums=0, compiler_options=IN_A_HURRY)
+@partial(jax.jit, static_argnums=0, compiler_options=FAST_COMPILE)
 def _tail_slopes(population: Population, thetas: jax.Array, x: jax.Array) -> jax.Array:
     """Their derivatives in θ, shape (θ, points, 2, d)."""
     one = partial(jax.jacfwd(_both_tails, argnums=2), population)

@@ -27,7 +27,7 @@ from confide.published.value import lattice_step
 from confide.releasing.evaluable import check_evaluable
 from confide.releasing.exact import below_many, bernoulli_many
 from confide.releasing.noise import Kind, check_scale, draw, gaussian_scale, laplace_scale
-from confide.releasing.quantise import Grid, grid_of
+from confide.releasing.quantise import StepGrid, grid_of
 from confide.statistic import Each, Mean, OrderStatistic
 
 #: how much more noise than the model's a release may have; rounding ranges outward takes a thousandth of this
@@ -39,7 +39,7 @@ class Plan(ABC):
     """How exact whole numbers become noisy ones."""
 
     channel: Channel
-    grid: Grid
+    grid: StepGrid
 
     @abstractmethod
     def publish(self, exact: Any) -> Any:
@@ -125,7 +125,7 @@ def plan_of(channel: Channel) -> Plan:
 
 
 def _planned(channel: Channel) -> Plan:
-    from confide.releasing.ranks import Ranks, Smooth
+    from confide.releasing.ranks import RanksPlan, Smooth
 
     if isinstance(channel.law, NoiselessLaw):
         raise IncompatibleError(
@@ -146,7 +146,7 @@ def _planned(channel: Channel) -> Plan:
             check_scale(round_up(Fraction(smooth.grid.widths[0]) / Fraction(channel.law.alpha)))
             return smooth
         case ExponentialLaw():
-            return Ranks(channel, grid_of(channel))
+            return RanksPlan(channel, grid_of(channel))
         case ResponseLaw():
             return ResponsePlan(channel, grid_of(channel))
         case AdditiveLaw():
@@ -169,7 +169,7 @@ def _check_form(channel: Channel) -> None:
         raise IncompatibleError(f"{channel!r} cannot be released: {first['msg']}") from None
 
 
-def lattice_divisor(channel: Channel, grid: Grid) -> int | None:
+def lattice_divisor(channel: Channel, grid: StepGrid) -> int | None:
     """How many grid steps of the exact number make one step of a user's lattice; None without one."""
     if grid.per_lattice is None:
         return None
@@ -201,7 +201,7 @@ def _additive(channel: Channel) -> Additive:
     return Additive(channel, grid, kind, check_scale(scale))
 
 
-def squared_sensitivity(channel: Channel, grid: Grid, norm: int) -> int:
+def squared_sensitivity(channel: Channel, grid: StepGrid, norm: int) -> int:
     """The square of the most by which the whole numbers that get noise can move when one record is replaced."""
     divisor = lattice_divisor(channel, grid) or 1
     widths = [-(-width // divisor) for width in grid.widths]

@@ -39,7 +39,7 @@ EXACT = 2**51
 
 
 @dataclass(frozen=True)
-class Grid:
+class StepGrid:
     """A step, the ends of the range of each coordinate in steps, and how many steps make one of a user's lattice."""
 
     step: Fraction
@@ -58,7 +58,7 @@ class Grid:
         return min(max(math.floor(value / self.step + Fraction(1, 2)), self.low[coordinate]), self.high[coordinate])
 
 
-def grid_of(channel: Channel) -> Grid:
+def grid_of(channel: Channel) -> StepGrid:
     """The grid of a channel.
 
     >>> import confide as cf
@@ -66,7 +66,7 @@ def grid_of(channel: Channel) -> Grid:
     Grid(step=Fraction(1, 16777216), low=(0,), high=(167772160,), per_lattice=None)
     """
     if isinstance(channel.law, ResponseLaw):
-        return Grid(Fraction(1), (0,), (len(channel.law.levels) - 1,))
+        return StepGrid(Fraction(1), (0,), (len(channel.law.levels) - 1,))
     lattice = lattice_step(channel)
     # fine beside the range as well, so that rounding its ends outward costs next to nothing
     widths = [Fraction(high) - Fraction(low) for low, high in channel.statistic.ranges if low < high]
@@ -80,10 +80,10 @@ def grid_of(channel: Channel) -> Grid:
     ends = [
         (math.floor(Fraction(low) / step), math.ceil(Fraction(high) / step)) for low, high in channel.statistic.ranges
     ]
-    return _checked(channel, Grid(step, tuple(low for low, _ in ends), tuple(high for _, high in ends)))
+    return _checked(channel, StepGrid(step, tuple(low for low, _ in ends), tuple(high for _, high in ends)))
 
 
-def _on_lattice(channel: Channel, step: Fraction, per_lattice: int) -> Grid:
+def _on_lattice(channel: Channel, step: Fraction, per_lattice: int) -> StepGrid:
     """The grid of a user's lattice, with the ends drawn in so that the lattice's own sensitivity holds exactly.
 
     The model counts ⌈Δ/step⌉ lattice steps with numbers read as the decimals they were written as
@@ -96,7 +96,7 @@ def _on_lattice(channel: Channel, step: Fraction, per_lattice: int) -> Grid:
         divisor = channel.n if isinstance(channel.statistic, Mean) else 1
         most = math.isqrt(squared_steps(channel.statistic, channel.n, float(lattice_step(channel) or 0), norm=1))
         high[0] = min(high[0], low[0] + most * divisor * per_lattice)
-    return _checked(channel, Grid(step, tuple(low), tuple(high), per_lattice))
+    return _checked(channel, StepGrid(step, tuple(low), tuple(high), per_lattice))
 
 
 def _signed_steps(end: float, step: Fraction, outward: Any) -> int:
@@ -125,7 +125,7 @@ def _power_of_two_below(bound: Fraction) -> Fraction:
     return power
 
 
-def _checked(channel: Channel, grid: Grid) -> Grid:
+def _checked(channel: Channel, grid: StepGrid) -> StepGrid:
     exponent = abs(math.log2(grid.step.numerator) - math.log2(grid.step.denominator))
     if exponent < 1000 and max(map(abs, (*grid.low, *grid.high))) <= LARGEST:
         return grid
@@ -139,7 +139,7 @@ def _too_fine(channel: Channel) -> IncompatibleError:
     )
 
 
-def quantised(channel: Channel, grid: Grid, table: Any, column: str, engine: str) -> Any:
+def quantised(channel: Channel, grid: StepGrid, table: Any, column: str, engine: str) -> Any:
     """The table with a column q0, q1, … of 64-bit integers for each coordinate of s, clamped to the grid's ends.
 
     Doubles are clipped to the bounds before s, as the model does; then s is rounded and clamped as an integer,
@@ -160,7 +160,7 @@ def quantised(channel: Channel, grid: Grid, table: Any, column: str, engine: str
     return table
 
 
-def _rounded(channel: Channel, grid: Grid, value: Any) -> Any:
+def _rounded(channel: Channel, grid: StepGrid, value: Any) -> Any:
     """⌊s/step + ½⌋ without rounding error, as half of ⌊2s/step⌋ + 1, rounded down.
 
     Adding ½ in floating point may round up to the next integer; doubling, rounding down and whole numbers are

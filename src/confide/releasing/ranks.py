@@ -96,7 +96,7 @@ def rounded_laplace(scale: float) -> int:
 
 
 @dataclass(frozen=True)
-class Ranks(Plan):
+class RanksPlan(Plan):
     """The exponential mechanism: a point of the range, by the ranks between it and the statistic, rounded down.
 
     The window cuts [low, high) into intervals of whole length, and the density on one is c_j, j its steps, with c

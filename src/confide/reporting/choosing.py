@@ -11,13 +11,13 @@ from confide.design import Comparison, Optimum
 from confide.plots.information import draw, lines
 from confide.plots.share import bars, plot_bars, shorten
 from confide.plots.style import new_figure, styled
-from confide.reporting.content import Content, Picture, content, of_population
+from confide.reporting.content import PageContent, Picture, content, of_population
 
 _MOST_LINES = 5
 
 
 @content.register
-def _(result: Comparison) -> Content:
+def _(result: Comparison) -> PageContent:
     table, first = result.table, result.evaluations[result.names[0]]
     population = first.model.population
     pictures = [_shares(table.index, table, result.criterion.name)]
@@ -27,7 +27,7 @@ def _(result: Comparison) -> Content:
     columns = list(dict.fromkeys(name for name in wanted if name in table))
     expected = [*(name for name in table if name.startswith("sd ")), "noise ±", "clipped"]
     shown = [*columns[:-1], *expected, columns[-1]]
-    return Content(
+    return PageContent(
         title=f"Which statistic says the most about {of_population(population.names)}?",
         question=f"{len(result.names)} channels, each a statistic and a mechanism, compared "
         f"{_where(result.points, population.names)}.",
@@ -54,7 +54,7 @@ def _lead(table: Any) -> str:
 
 
 @content.register
-def _(result: Optimum) -> Content:
+def _(result: Optimum) -> PageContent:
     table = result.table
     population = result.problem.law.population
     ranks = result.problem.criterion.name
@@ -65,7 +65,7 @@ def _(result: Optimum) -> Content:
     expected = [*(name for name in table if name.startswith("sd ")), "noise ±", "clipped"]
     wanted = ["statistic", "mechanism", ranks, "information", "efficiency", "share of best", *expected, "method"]
     columns = list(dict.fromkeys(wanted))
-    return Content(
+    return PageContent(
         title=f"What to publish about {of_population(population.names)}",
         question=f"The best statistic, clipping and mechanism for {result.problem.n:,} records at "
         f"{result.problem.privacy}, searched over {len(table)} pairs of a family of statistics and a mechanism, "

@@ -25,7 +25,7 @@ class Picture:
 
 
 @dataclass(frozen=True, eq=False)
-class Content:
+class PageContent:
     """A report before it is a page."""
 
     title: str
@@ -51,7 +51,7 @@ class Content:
 
 
 @singledispatch
-def content(result: Any) -> Content:
+def content(result: Any) -> PageContent:
     """The content of a result."""
     raise InvalidArgument(
         "result",

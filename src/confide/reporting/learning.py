@@ -16,7 +16,7 @@ from confide.posterior import Posterior
 from confide.published import Release
 from confide.published.imputation import effect
 from confide.published.value import shown
-from confide.reporting.content import Content, Picture, content, of_population, within
+from confide.reporting.content import PageContent, Picture, content, of_population, within
 
 #: parameters that are still told in a sentence, and numbers that are
 _MOST_TOLD, _MOST_NUMBERS = 3, 8
@@ -33,13 +33,13 @@ _CHAINS = (
 
 
 @content.register
-def _(result: Posterior) -> Content:
+def _(result: Posterior) -> PageContent:
     releases = _releases(result)
     summary, exact = result.summary(), result.method == "grid"
     low, high = summary.columns[2:4]
     columns = ["mean", "sd", low, high, *(() if exact else ("ess", "r_hat"))]
     named = {"mean": "estimate", "sd": "±", "ess": "effective draws", "r_hat": "R-hat"}
-    return Content(
+    return PageContent(
         title=f"What is known about {of_population(result.names)}",
         question=_asked(releases),
         answer=f"Given what was published, {_told(summary, result.names)}",

@@ -9,7 +9,7 @@ from html import escape
 from typing import Any
 
 from confide.plots.style import svg
-from confide.reporting.content import Content, Picture
+from confide.reporting.content import PageContent, Picture
 from confide.reporting.promise import LIMITS, in_plain_words
 
 _STYLE = """
@@ -55,7 +55,7 @@ PAPER = (
 )
 
 
-def page(content: Content, *, version: str, command: str | None, script: str | None, why_none: str = "") -> str:
+def page(content: PageContent, *, version: str, command: str | None, script: str | None, why_none: str = "") -> str:
     """The whole page."""
     parts = [
         f"<header><h1>{escape(content.title)}</h1><p>{escape(content.question)}</p></header>",
@@ -87,7 +87,7 @@ def page(content: Content, *, version: str, command: str | None, script: str | N
     )
 
 
-def _promise(content: Content) -> list[str]:
+def _promise(content: PageContent) -> list[str]:
     if content.guarantee is None:
         return [f"<p>{escape(LIMITS)}</p>"]
     return [f"<p>{escape(in_plain_words(content.guarantee))}</p>", f"<p>{escape(LIMITS)}</p>"]
@@ -114,14 +114,14 @@ def _figure(picture: Picture) -> str:
     return f"<figure>{image}<figcaption>{caption}</figcaption></figure>"
 
 
-def _workings(content: Content) -> list[str]:
+def _workings(content: PageContent) -> list[str]:
     if not content.workings:
         return []
     pictures = "\n".join(map(_figure, content.workings))
     return [f"<details><summary>How the chains went</summary>{pictures}</details>"]
 
 
-def _table(content: Content) -> str:
+def _table(content: PageContent) -> str:
     cells = [[_cell(each) for each in row] for row in content.rows]
     words = [any(not _numeric(row[i]) for row in cells) for i in range(len(content.columns))]
     head = "".join(_tag("th", *each) for each in zip(content.columns, words, strict=True))
@@ -139,7 +139,7 @@ def _numeric(text: str) -> bool:
     return _NUMBER.fullmatch(text) is not None
 
 
-def _legend(content: Content) -> list[str]:
+def _legend(content: PageContent) -> list[str]:
     told = "; ".join(f"<b>{escape(name)}</b>: {escape(meaning)}" for name, meaning in content.legend)
     return [f'<p class="legend">{told}.</p>'] if told else []
 

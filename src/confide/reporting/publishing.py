@@ -12,7 +12,7 @@ from confide.plots.noise import plot_answers, plot_spreads, spread_if_even, spre
 from confide.published import Release
 from confide.published.imputation import effect
 from confide.published.value import shown
-from confide.reporting.content import Content, Picture, content, within
+from confide.reporting.content import PageContent, Picture, content, within
 from confide.statistic import Each
 
 #: numbers that are still told in a sentence
@@ -20,10 +20,10 @@ MOST_NUMBERS = 8
 
 
 @content.register
-def _(result: Release) -> Content:
+def _(result: Release) -> PageContent:
     channel = result.channel
     number = "A number" if channel.value_shape == () else "Numbers"
-    return Content(
+    return PageContent(
         title=f"{number}, published in confidence",
         question="What came out, and how exactly it can be read.",
         answer=" ".join(filter(None, [f"Published: {published(result)}, {channel.statistic} over {channel.n:,} "

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import singledispatch
 from typing import Any
 
-from confide._call import Call
+from confide._call import Remembered
 from confide._redaction import redacted
 from confide.design import Comparison, Optimum
 from confide.design.comparing.verb import describe
@@ -126,7 +126,7 @@ def _(result: Posterior) -> list[str]:
 
 
 def _given(result: Any) -> dict[str, Any]:
-    call: Call | None = result.call
+    call: Remembered | None = result.call
     if call is None:
         raise Unwritable("the call that made it, which it does not remember")
     return dict(call.arguments)

@@ -11,7 +11,7 @@ from confide.plots.share import shorten
 from confide.privacy import Privacy, compose
 from confide.published import Release, Statement
 from confide.published.imputation import effect
-from confide.reporting.content import Content, Picture, content
+from confide.reporting.content import PageContent, Picture, content
 from confide.reporting.publishing import nearness, published
 
 #: the δ at which guarantees of different kinds are added up
@@ -27,7 +27,7 @@ _LEGEND = (
 
 @content.register(list)
 @content.register(tuple)
-def _(result: Any) -> Content:
+def _(result: Any) -> PageContent:
     for kind, told in ((Release, _releases), (Statement, _statements)):
         if result and all(isinstance(each, kind) for each in result):
             return told(result)
@@ -36,14 +36,14 @@ def _(result: Any) -> Content:
 
 
 @content.register
-def _(result: Statement) -> Content:
+def _(result: Statement) -> PageContent:
     return _statements([result])
 
 
-def _releases(result: Sequence[Release]) -> Content:
+def _releases(result: Sequence[Release]) -> PageContent:
     names = ", ".join(dict.fromkeys(each.dataset for each in result if each.dataset is not None))
     total = _total([each.guarantee for each in result])
-    return Content(
+    return PageContent(
         title="Numbers, published in confidence",
         question=f"{len(result)} releases{f' from {names}' if names else ''}: what came out of each.",
         answer=f"If all of them are about the same records, together they promise each record {total}.",
@@ -57,11 +57,11 @@ def _releases(result: Sequence[Release]) -> Content:
     )
 
 
-def _statements(result: Sequence[Statement]) -> Content:
+def _statements(result: Sequence[Statement]) -> PageContent:
     made = [each for statement in result for each in statement.releases]
     shares = [share_spent(each.budget, each.spent) for each in result]
     one = result[0] if len(result) == 1 else None
-    return Content(
+    return PageContent(
         title="What has been published, and what it cost" if one is None else f"The account of {one.dataset}",
         question=f"{len(result)} data set{'s' * (one is None)} and {len(made)} release{'s' * (len(made) != 1)}.",
         answer=" ".join(_account(each) for each in result),

@@ -67,12 +67,12 @@ def vector_sensitivity(transforms: tuple[Transform, ...], bounds: tuple[float, f
         return plain
     try:
         with np.errstate(all="ignore"):  # what overflows is bounded by infinity
-            return min(plain, _Search(trees, ranges, bounds, norm).bound())
+            return min(plain, _JointSearch(trees, ranges, bounds, norm).bound())
     except UndefinedError:
         return plain
 
 
-class _Search:
+class _JointSearch:
     """Branch and bound on cells. Every cell is active, or was settled: no pair that it takes part in is larger."""
 
     def __init__(

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from confide._call import Call
+from confide._call import Remembered
 from confide.design.criteria import CRITERIA, Criterion
 from confide.design.currency import costs, equal
 from confide.design.evaluate import SHOWN, Evaluation
@@ -53,7 +53,7 @@ class Comparison:
     criterion: Criterion
     delta: float | None = None
     method: str = "auto"
-    call: Call | None = field(default=None, repr=False)
+    call: Remembered | None = field(default=None, repr=False)
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from confide.design.levels import unit_of, with_privacy
 from confide.design.points import Points
 from confide.errors import IncompatibleError, InvalidArgument
 from confide.model import Model
-from confide.plots.information import Line, draw, lines
+from confide.plots.information import InformationCurve, draw, lines
 from confide.plots.style import styled
 
 if TYPE_CHECKING:
@@ -72,5 +72,5 @@ def _against_other(comparison: Comparison, ax: Any, against: str, values: Any, t
             result = evaluate(Model(population, changed), at, comparison.method, 0)
             found.append(np.trace(result.matrices[0]))
             errors.append(np.sqrt(np.sum(np.diagonal(result.errors[0]) ** 2)))
-        draw(ax, Line(name, numbers, np.asarray(found), np.asarray(errors)))
+        draw(ax, InformationCurve(name, numbers, np.asarray(found), np.asarray(errors)))
     ax.set_xlabel(label)

@@ -9,7 +9,7 @@ import numpy as np
 
 from confide.design.families.forms import interior
 from confide.design.search.family import Candidates, Floats, MeanFamily, ordered
-from confide.design.search.problem import Found, Problem
+from confide.design.search.problem import SearchProblem, SearchResult
 from confide.design.search.tabulated import Tabulated
 from confide.expression import Expression
 from confide.mechanism import Mechanism
@@ -42,7 +42,7 @@ class Clip(MeanFamily):
     def __repr__(self) -> str:
         return "Clip()" if self.of == "x" else f"Clip({self.of!r})"
 
-    def search(self, problem: Problem, kind: type[Mechanism]) -> Found | None:
+    def search(self, problem: SearchProblem, kind: type[Mechanism]) -> SearchResult | None:
         """The best clips; remembered, as the clipped score may ask for the same."""
         return _best(self, problem, kind)
 
@@ -73,7 +73,7 @@ def _tabulated(text: str, law: Tabulated) -> Floats:
 
 
 @functools.lru_cache(maxsize=16)
-def _best(family: Clip, problem: Problem, kind: type[Mechanism]) -> Found | None:
+def _best(family: Clip, problem: SearchProblem, kind: type[Mechanism]) -> SearchResult | None:
     from confide.design.search.simplex import best_mean
 
     return best_mean(family, problem, kind)

@@ -9,7 +9,7 @@ import numpy as np
 from confide.design.families.ranks import Side, sides, wide
 from confide.design.search.approximate import laplace_weights, rank_information
 from confide.design.search.family import Family, Floats
-from confide.design.search.problem import Found, Problem
+from confide.design.search.problem import SearchProblem, SearchResult
 from confide.mechanism import Exponential, Gaussian, Laplace, Mechanism, Noiseless, SmoothCauchy, SmoothLaplace
 from confide.mechanism.smooth import SmoothMechanism
 from confide.privacy import PureDP
@@ -31,7 +31,7 @@ class QuantileLevel(Family):
     scalar = True
     mechanisms: tuple[type[Mechanism], ...] = (Exponential, SmoothLaplace, SmoothCauchy, Laplace, Gaussian, Noiseless)
 
-    def search(self, problem: Problem, kind: type[Mechanism]) -> Found | None:
+    def search(self, problem: SearchProblem, kind: type[Mechanism]) -> SearchResult | None:
         """The best level under one mechanism."""
         mechanism = problem.mechanism(kind)
         if mechanism is None or kind not in self.mechanisms or problem.law.population.discrete:
@@ -40,7 +40,7 @@ class QuantileLevel(Family):
         ranks = ranks[(ranks >= 1) & (ranks < problem.n)]
         if ranks.size == 0:
             return None
-        best: Found | None = None
+        best: SearchResult | None = None
         for side in sides(problem.law):
             information = self._information(problem, side, mechanism, ranks)
             at, loss = problem.best(information)
@@ -48,10 +48,10 @@ class QuantileLevel(Family):
                 level = float(f"{ranks[at] / problem.n:.6g}")
                 statistic = Quantile(side.text, level, bounds=wide(problem.law))
                 found = np.asarray([level])
-                best = Found(self.name, statistic, mechanism, information[at], loss, found)
+                best = SearchResult(self.name, statistic, mechanism, information[at], loss, found)
         return best
 
-    def _information(self, problem: Problem, side: Side, mechanism: Mechanism, ranks: Floats) -> Floats:
+    def _information(self, problem: SearchProblem, side: Side, mechanism: Mechanism, ranks: Floats) -> Floats:
         """F (Q, M, d, d) at every rank."""
         level = ranks / (problem.n + 1)
         d_below = np.stack(
@@ -68,7 +68,9 @@ class QuantileLevel(Family):
             variance = spread**2 + scale**2
         return np.asarray(np.moveaxis(rank_information(d_below, np.broadcast_to(variance, d_below.shape[:2])), 1, 0))
 
-    def _rank_noise(self, problem: Problem, side: Side, mechanism: Mechanism, level: Floats) -> tuple[Floats, bool]:
+    def _rank_noise(
+        self, problem: SearchProblem, side: Side, mechanism: Mechanism, level: Floats
+    ) -> tuple[Floats, bool]:
         """The scale of the mechanism's noise in the rank as a share of n (…, Q), and whether it is Laplace's."""
         n = problem.n
         if isinstance(mechanism, Exponential):

@@ -19,7 +19,7 @@ from confide.design.criteria import directions
 from confide.design.families.clip import Clip
 from confide.design.families.forms import innermost, interior, written
 from confide.design.search.family import Candidates, Floats, MeanFamily, ordered, rounded
-from confide.design.search.problem import Found, Problem
+from confide.design.search.problem import SearchProblem, SearchResult
 from confide.design.search.tabulated import Tabulated
 from confide.expression import Expression
 from confide.mechanism import Mechanism
@@ -51,7 +51,7 @@ class ClippedScore(MeanFamily):
 
     name = "clipped score"
 
-    def search(self, problem: Problem, kind: type[Mechanism]) -> Found | None:
+    def search(self, problem: SearchProblem, kind: type[Mechanism]) -> SearchResult | None:
         """The best clips; where one T rises or falls throughout, x is clipped instead of T."""
         found = scores(problem.law)
         if len(found) == 1 and Clip(found[0].text).box(problem.law):

@@ -7,7 +7,7 @@ import numpy as np
 from confide.design.families.ranks import Side, readable, sides, wide
 from confide.design.search.approximate import MeanLaw, scalar_information
 from confide.design.search.family import Family, Floats
-from confide.design.search.problem import MEANS, Found, Problem
+from confide.design.search.problem import MEANS, SearchProblem, SearchResult
 from confide.mechanism import Laplace, Mechanism, RandomizedResponse
 from confide.mechanism.response import keep_probability
 from confide.statistic import Each, Mean
@@ -31,12 +31,12 @@ class Threshold(Family):
     scalar = True
     mechanisms: tuple[type[Mechanism], ...] = (*MEANS, RandomizedResponse)
 
-    def search(self, problem: Problem, kind: type[Mechanism]) -> Found | None:
+    def search(self, problem: SearchProblem, kind: type[Mechanism]) -> SearchResult | None:
         """The best threshold under one mechanism."""
         mechanism = problem.mechanism(kind)
         if mechanism is None or kind not in self.mechanisms:
             return None
-        best: Found | None = None
+        best: SearchResult | None = None
         for side in sides(problem.law):
             information = self._information(problem, side, kind)
             at, loss = problem.best(information)
@@ -45,10 +45,10 @@ class Threshold(Family):
                 reduction = Each if kind is RandomizedResponse else Mean
                 statistic = reduction(text, bounds=wide(problem.law))
                 parameters = side.edges[at : at + 1]
-                best = Found(self.name, statistic, mechanism, information[at], loss, parameters)
+                best = SearchResult(self.name, statistic, mechanism, information[at], loss, parameters)
         return best
 
-    def _information(self, problem: Problem, side: Side, kind: type[Mechanism]) -> Floats:
+    def _information(self, problem: SearchProblem, side: Side, kind: type[Mechanism]) -> Floats:
         """F (K, M, d, d) at every threshold."""
         above, slope = np.clip(1.0 - side.below, 1e-300, 1.0), -side.slope
         d_above = np.moveaxis(slope, 1, 2)

@@ -15,7 +15,7 @@ from confide.mechanism import Mechanism
 from confide.statistic import Mean
 
 if TYPE_CHECKING:
-    from confide.design.search.problem import Found, Problem
+    from confide.design.search.problem import SearchProblem, SearchResult
 
 Floats = NDArray[np.float64]
 
@@ -34,7 +34,7 @@ class Family(ABC):
     scalar: bool = False
 
     @abstractmethod
-    def search(self, problem: Problem, kind: type[Mechanism]) -> Found | None:
+    def search(self, problem: SearchProblem, kind: type[Mechanism]) -> SearchResult | None:
         """The best member under a mechanism; None where the family, mechanism and guarantee do not fit."""
 
     def __repr__(self) -> str:
@@ -85,7 +85,7 @@ class MeanFamily(Family):
         """
         return from_statistics(law, [self.statistic(law, each) for each in parameters])
 
-    def search(self, problem: Problem, kind: type[Mechanism]) -> Found | None:
+    def search(self, problem: SearchProblem, kind: type[Mechanism]) -> SearchResult | None:
         """The best member with noise of one kind: a grid over the box, and simplex searches from its best points."""
         from confide.design.search.simplex import best_mean
 

@@ -26,7 +26,7 @@ _PAIRS = 120
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class SearchProblem:
     """One guarantee and n, and what to make small."""
 
     law: Tabulated
@@ -80,7 +80,7 @@ class Problem:
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class SearchResult:
     """The best of a family under one mechanism: a statistic, and its information as the search saw it (M, d, d)."""
 
     family: str
@@ -126,7 +126,7 @@ def _mean_law(law: Tabulated, n: int, s: Floats) -> MeanLaw:
     return MeanLaw(d_first, variance / n, d_variance / n, skew / n**2, tail / n**3)
 
 
-def _vector(problem: Problem, candidates: Candidates, kind: type[Mechanism]) -> Floats:
+def _vector(problem: SearchProblem, candidates: Candidates, kind: type[Mechanism]) -> Floats:
     s = candidates.s - candidates.low[..., None]
     count, size, _ = s.shape
     pairs = [(a, b) for a in range(size) for b in range(a, size)]

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from confide.design.search.family import MeanFamily
-from confide.design.search.problem import MEANS, Found, Problem
+from confide.design.search.problem import MEANS, SearchProblem, SearchResult
 from confide.mechanism import Mechanism
 
 Floats = NDArray[np.float64]
@@ -20,7 +20,7 @@ _STARTS = 5
 _BLOCK = 32
 
 
-def best_mean(family: MeanFamily, problem: Problem, kind: type[Mechanism]) -> Found | None:
+def best_mean(family: MeanFamily, problem: SearchProblem, kind: type[Mechanism]) -> SearchResult | None:
     """The best mean of a family with noise of one kind; None where the family or the mechanism does not serve."""
     box = np.asarray(family.box(problem.law), dtype=float).reshape(-1, 2)
     mechanism = problem.mechanism(kind)
@@ -37,7 +37,7 @@ def best_mean(family: MeanFamily, problem: Problem, kind: type[Mechanism]) -> Fo
     best = minimise(losses, box)
     statistic = family.statistic(problem.law, best)
     information = problem.mean_information(family.values(problem.law, best[None]), kind)
-    return Found(family.name, statistic, mechanism, information[0], float(problem.loss(information)[0]), best)
+    return SearchResult(family.name, statistic, mechanism, information[0], float(problem.loss(information)[0]), best)
 
 
 def minimise(losses: Callable[[Floats], Floats], box: Floats) -> Floats:

@@ -30,7 +30,7 @@ PROBS = (0.5, 0.9, 0.95)
 
 
 @dataclass(frozen=True, eq=False)
-class Cell:
+class StudyCell:
     """A strategy at one level of privacy, and a true θ; None draws one from the prior for every release.
 
     `points` are where the information is taken to predict the error: θ, or a rule over the prior.
@@ -42,7 +42,7 @@ class Cell:
 
 
 def simulate(
-    cell: Cell, population: Population, prior: Prior, releases: int, key: jax.Array, route: str | Route
+    cell: StudyCell, population: Population, prior: Prior, releases: int, key: jax.Array, route: str | Route
 ) -> dict[str, Any]:
     """The numbers of a cell, ready for a file: lists with an entry per parameter, what a pilot chose, what to say."""
     for_truth, for_first, for_second = jax.random.split(key, 3)

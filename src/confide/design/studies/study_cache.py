@@ -84,7 +84,7 @@ def require_text(strategy: Channel | Pilot) -> None:
             raise InvalidArgument("path", str(channel.statistic), problem, "write s as a text, or leave path out")
 
 
-class Cells:
+class StudyCache:
     """The folder of a study's cells; without a path nothing is kept."""
 
     def __init__(self, path: str | os.PathLike[str] | None) -> None:

@@ -20,8 +20,8 @@ from confide.channel import Channel
 from confide.design.levels import level_of, with_privacy
 from confide.design.points import Points, prior_points
 from confide.design.studies.piloting import Pilot
-from confide.design.studies.simulate import PROBS, Cell, simulate
-from confide.design.studies.study_cache import Cells, describe, require_text
+from confide.design.studies.simulate import PROBS, StudyCell, simulate
+from confide.design.studies.study_cache import StudyCache, describe, require_text
 from confide.errors import InvalidArgument
 from confide.likelihood import Route
 from confide.population import Population
@@ -97,7 +97,7 @@ def study(
     named = _strategies(strategies, population)
     count = check_count(releases)
     truths = _truths(population, theta)
-    random, store = as_key(key), Cells(path)
+    random, store = as_key(key), StudyCache(path)
     rows: list[dict[str, Any]] = []
     notes: list[str] = []
     computed = 0
@@ -155,7 +155,7 @@ def _cells(
     privacy: Sequence[Privacy | float] | None,
     truths: list[Floats | None],
     prior: Prior,
-) -> list[tuple[str, Cell]]:
+) -> list[tuple[str, StudyCell]]:
     if privacy is not None and (isinstance(privacy, str | Privacy) or len(privacy) == 0):
         raise InvalidArgument("privacy", privacy, "is not a list of levels", "give a list such as [GDP(0.5), GDP(1.0)]")
     at = [prior_points(prior) if truth is None else Points(truth[None], np.ones(1)) for truth in truths]
@@ -168,12 +168,12 @@ def _cells(
                 changed = strategy.with_privacy(level)
             else:
                 changed = with_privacy(strategy, level)
-            cells += [(name, Cell(changed, truth, points)) for truth, points in zip(truths, at, strict=True)]
+            cells += [(name, StudyCell(changed, truth, points)) for truth, points in zip(truths, at, strict=True)]
     return cells
 
 
 def _rows(
-    name: str, cell: Cell, population: Population, releases: int, numbers: Mapping[str, Any]
+    name: str, cell: StudyCell, population: Population, releases: int, numbers: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
     """A row per parameter."""
     labels = [

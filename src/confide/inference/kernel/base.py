@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 from jax.scipy.special import logsumexp
 
-from confide._compile import by_itself
+from confide._compile import materialize
 from confide.inference.proposal import Proposal
 from confide.inference.target.base import Latent, Target
 
@@ -76,7 +76,7 @@ def accept(uniform: jax.Array, log_ratio: jax.Array) -> jax.Array:
 
     Decided by itself: all records or ranks of a latent ask for the decision.
     """
-    return by_itself(log_ratio - jnp.log(uniform)) > 0
+    return materialize(log_ratio - jnp.log(uniform)) > 0
 
 
 def shares_of(log_weights: jax.Array) -> tuple[jax.Array, jax.Array]:

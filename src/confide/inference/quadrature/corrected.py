@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.interpolate import RectBivariateSpline
 from scipy.special import ndtr
 
-from confide.inference.quadrature.levels import Levels
+from confide.inference.quadrature.levels import PlaneLevels
 from confide.inference.quadrature.plane import LogDensity, Plane, errors, moments
 
 Floats = NDArray[np.float64]
@@ -34,7 +34,7 @@ def corrected(found: Plane, rough: LogDensity, exact: LogDensity, tolerance: flo
 
     Checked against half of the points each way: of those of the difference, and of those of the plane.
     """
-    levels = Levels.of(found)
+    levels = PlaneLevels.of(found)
     scores = levels.scores(found)
     known = np.full((_POINTS[0], _POINTS[0]), np.nan)
     for more, points in enumerate(_POINTS, start=1 - len(_POINTS)):
@@ -56,7 +56,7 @@ def corrected(found: Plane, rough: LogDensity, exact: LogDensity, tolerance: flo
     return None
 
 
-def _difference(levels: Levels, rough: LogDensity, exact: LogDensity, at: Floats, known: Floats) -> Floats:
+def _difference(levels: PlaneLevels, rough: LogDensity, exact: LogDensity, at: Floats, known: Floats) -> Floats:
     """By how much the exact log density differs at all pairs of scores, where that is not known yet."""
     missing = np.isnan(known)
     first, second = (ndtr(part[missing]) for part in np.meshgrid(at, at, indexing="ij"))

@@ -18,7 +18,7 @@ import jax
 import numpy as np
 from numpy.typing import NDArray
 
-from confide._compile import IN_A_HURRY
+from confide._compile import FAST_COMPILE
 from confide._progress import progress
 from confide.errors import AccuracyError
 from confide.inference.quadrature import simulated
@@ -64,7 +64,7 @@ def _variances(population: Population, statistic: Statistic, thetas: jax.Array) 
     return jax.lax.map(one, thetas)
 
 
-@partial(jax.jit, static_argnums=(0, 1), compiler_options=IN_A_HURRY)
+@partial(jax.jit, static_argnums=(0, 1), compiler_options=FAST_COMPILE)
 def _by_normal(
     population: Population, statistic: Statistic, law: Any, n: float, thetas: jax.Array, values: jax.Array
 ) -> jax.Array:
@@ -151,7 +151,7 @@ def same_records(joint: Joint, thetas: Floats, values: Sequence[Any]) -> Floats:
         return np.asarray(_by_moving_nodes(joint, filled(thetas), joint.check(values)))[: len(thetas)]
 
 
-@partial(jax.jit, static_argnums=0, compiler_options=IN_A_HURRY)
+@partial(jax.jit, static_argnums=0, compiler_options=FAST_COMPILE)
 def _by_moving_nodes(joint: Joint, thetas: jax.Array, values: tuple[jax.Array, ...]) -> jax.Array:
     return jax.lax.map(lambda theta: joint.log_prob(theta, values), thetas)
 

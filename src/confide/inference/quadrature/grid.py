@@ -15,7 +15,7 @@ from confide.inference.problem import Problem
 from confide.inference.quadrature import line, plane
 from confide.inference.quadrature.corrected import corrected
 from confide.inference.quadrature.fallback import Careful, Rough
-from confide.inference.quadrature.levels import Levels
+from confide.inference.quadrature.levels import PlaneLevels
 from confide.likelihood.batched import filled
 from confide.likelihood.joint import Disjoint, Joint
 from confide.posterior import Exact, Posterior
@@ -145,7 +145,9 @@ def _plane(problem: Problem, careful: Careful, low: Floats, high: Floats, care: 
     return plane.integrate(evaluate, low, high, care)
 
 
-def _on_line(problem: Problem, joint: Careful, found: line.Line, key: jax.Array, shape: tuple[int, int]) -> Posterior:
+def _on_line(
+    problem: Problem, joint: Careful, found: line.PosteriorLine, key: jax.Array, shape: tuple[int, int]
+) -> Posterior:
     prior, (name,) = problem.prior, problem.population.names
     fine, density, cumulative = line.distribution(found)
     drawn = line.invert(uniforms(key, shape), fine, density, cumulative)
@@ -203,7 +205,7 @@ def _on_plane(
     problem: Problem, joint: Careful, found: plane.Plane, key: jax.Array, shape: tuple[int, int]
 ) -> Posterior:
     prior = problem.prior
-    theta = constrained(prior, Levels.of(found).free(*uniforms(key, (2, *shape))))
+    theta = constrained(prior, PlaneLevels.of(found).free(*uniforms(key, (2, *shape))))
     nodes, share = constrained(prior, found.free), found.share.ravel()
     mean = share @ nodes
     sd = np.sqrt(share @ (nodes - mean) ** 2)

@@ -27,7 +27,7 @@ _FINER = 8
 _NOWHERE = -75.0
 
 
-class Levels(NamedTuple):
+class PlaneLevels(NamedTuple):
     """The outer line's distribution, and quantiles of the inner lines at all scores (outer, scores)."""
 
     along: int
@@ -36,13 +36,13 @@ class Levels(NamedTuple):
     quantiles: Floats
 
     @classmethod
-    def of(cls, found: Plane) -> Levels:
+    def of(cls, found: Plane) -> PlaneLevels:
         """Of a plane, where it has mass."""
         mass = found.share.sum(axis=1)
         kept = np.flatnonzero(mass > 0)
         rows = slice(int(kept[0]), int(kept[-1]) + 1)
         outer = found.lines.outer[rows]
-        marginal = line.distribution(line.Line(outer, mass[rows] / (outer[1] - outer[0])))
+        marginal = line.distribution(line.PosteriorLine(outer, mass[rows] / (outer[1] - outer[0])))
         pairs = zip(found.inner[rows], found.share[rows], strict=True)
         return cls(found.lines.along, outer, marginal, np.stack([_quantiles(*pair) for pair in pairs]))
 

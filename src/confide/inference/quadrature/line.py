@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline
 
 from confide.errors import AccuracyError, InvalidArgument
-from confide.inference.quadrature.panels import Panels, in_panels
+from confide.inference.quadrature.panels import LogDensityPanels, in_panels
 from confide.prior import Prior, free_probes
 
 Floats = NDArray[np.float64]
@@ -44,7 +44,7 @@ TOLERANCE = 1e-6
 _TABLE = 2**13
 
 
-class Line(NamedTuple):
+class PosteriorLine(NamedTuple):
     """Free coordinates in equal steps, and the normalised density on them."""
 
     free: Floats
@@ -66,7 +66,7 @@ def cells(low: float, high: float, points: int) -> Floats:
     return np.asarray(np.linspace(low, high, points))
 
 
-class Found(NamedTuple):
+class LocatedMass(NamedTuple):
     """The ends of where a density is not negligible, and what was computed last on the way there."""
 
     low: float
@@ -84,7 +84,7 @@ def locate(
     return search(log_density, low, high, points, negligible)[:2]
 
 
-def search(log_density: LogDensity, low: float, high: float, points: int, negligible: float) -> Found:
+def search(log_density: LogDensity, low: float, high: float, points: int, negligible: float) -> LocatedMass:
     """Widen the line while its ends are not negligible, narrow it until the mass fills a third."""
     for _ in range(_ROUNDS):
         grid = cells(low, high, points + 1)
@@ -102,7 +102,7 @@ def search(log_density: LogDensity, low: float, high: float, points: int, neglig
         step = width / (grid.size - 1)
         low, high = grid[first] - _MARGIN * step, grid[last] + _MARGIN * step
         if last - first > points // 3:
-            return Found(low, high, grid, values, last - first)
+            return LocatedMass(low, high, grid, values, last - first)
     raise AccuracyError(
         "the posterior could not be located: its mass does not fall off, or is too narrow; "
         "check that the prior is proper, or use method='mhaar'"
@@ -158,7 +158,7 @@ class Care(NamedTuple):
     negligible: float = NEGLIGIBLE
 
 
-def integrate(log_density: LogDensity, low: float, high: float, care: Care) -> Line:
+def integrate(log_density: LogDensity, low: float, high: float, care: Care) -> PosteriorLine:
     """A density on as many points as its first two moments need, checked against half of them."""
     points, tolerance, negligible = care
     low, high, *last, filled = search(log_density, low, high, points, negligible)
@@ -173,13 +173,15 @@ def integrate(log_density: LogDensity, low: float, high: float, care: Care) -> L
         mean, spread = _moments(grid, weight)
         half = coarse if coarse is not None else _moments(grid[::2], weight[::2])
         if abs(mean - half[0]) < tolerance * spread and abs(spread - half[1]) < tolerance * spread:
-            return Line(grid, density)
+            return PosteriorLine(grid, density)
         if known is None:
             coarse, points = (mean, spread), points * 2
         known = None
         if points > _SMOOTH * care.points and tolerance <= TOLERANCE:
             # it is not smooth somewhere: what follows it there tells the rest
-            log_density = log_density if isinstance(log_density, Panels) else in_panels(log_density, low, high)
+            log_density = (
+                log_density if isinstance(log_density, LogDensityPanels) else in_panels(log_density, low, high)
+            )
     raise AccuracyError(
         f"{_MOST_POINTS} points do not resolve the posterior to {tolerance:g}; use method='nuts' or method='mh'"
     )
@@ -191,13 +193,13 @@ def _moments(grid: Floats, weight: Floats) -> tuple[float, float]:
     return mean, float(np.sqrt(share @ (grid - mean) ** 2))
 
 
-def carried(line: Line) -> slice:
+def carried(line: PosteriorLine) -> slice:
     """Where a density is positive, from the first place to the last."""
     positive = line.density > 0
     return slice(int(np.argmax(positive)), line.density.size - int(np.argmax(positive[::-1])))
 
 
-def distribution(line: Line) -> tuple[Floats, Floats, Floats]:
+def distribution(line: PosteriorLine) -> tuple[Floats, Floats, Floats]:
     """A fine table of free coordinates, the density and its integral, for quantiles and draws.
 
     The logarithm is interpolated by a cubic spline, which keeps the density positive.

@@ -37,7 +37,7 @@ def barycentric(nodes: Floats, at: Floats) -> Floats:
     return np.asarray(terms / terms.sum(axis=0))
 
 
-class Panels:
+class LogDensityPanels:
     """The polynomials, which are a function of the free coordinate between the ends of the panels."""
 
     def __init__(self, starts: Floats, stops: Floats, values: Floats) -> None:
@@ -52,7 +52,7 @@ class Panels:
         return np.asarray(np.sum(barycentric(_NODES, local).T * self._values[panel], axis=1))
 
 
-def in_panels(log_density: LogDensity, low: float, high: float) -> Panels:
+def in_panels(log_density: LogDensity, low: float, high: float) -> LogDensityPanels:
     """Panels from end to end, as short as each must be."""
     edges = np.linspace(low, high, _FIRST + 1)
     starts, stops = edges[:-1], edges[1:]
@@ -73,4 +73,4 @@ def in_panels(log_density: LogDensity, low: float, high: float) -> Panels:
         left, right = starts[~good], stops[~good]
         middle = 0.5 * (left + right)
         starts, stops = np.concatenate([left, middle]), np.concatenate([middle, right])
-    return Panels(*(np.concatenate(parts) for parts in zip(*done, strict=True)))
+    return LogDensityPanels(*(np.concatenate(parts) for parts in zip(*done, strict=True)))

@@ -26,7 +26,7 @@ _MOST_POINTS = 2**9
 _TOLERANCE = 1e-8
 
 
-class Table(eqx.Module):
+class ChainTable(eqx.Module):
     """A cubic spline over equal steps, of one function or several."""
 
     low: jax.Array
@@ -45,15 +45,15 @@ class Table(eqx.Module):
         return ((c[0] * offset + c[1]) * offset + c[2]) * offset + c[3], inside
 
 
-def through(free: Floats, values: Floats) -> Table:
+def through(free: Floats, values: Floats) -> ChainTable:
     """The table through values at equal steps."""
     spline = CubicSpline(free, values)
-    return Table(*jax.device_put((free[0], free[1] - free[0], spline.c)))
+    return ChainTable(*jax.device_put((free[0], free[1] - free[0], spline.c)))
 
 
 def tabulated(
     function: Callable[[Floats], Floats], low: float, high: float, tolerance: float | Floats | None = None
-) -> Table:
+) -> ChainTable:
     """The table of a function (M,) → (M,) or (M, functions), or `AccuracyError` if it is not smooth enough.
 
     The tolerance is absolute; without one it is that of a log-likelihood, 1e-8 of its range or of one nat.
@@ -73,7 +73,7 @@ def tabulated(
     raise AccuracyError("a likelihood is not smooth enough to be tabulated; use method='grid' or 'mhaar'")
 
 
-def _along(coefficients: Floats, low: float, high: float, tolerance: float | Floats) -> Table:
+def _along(coefficients: Floats, low: float, high: float, tolerance: float | Floats) -> ChainTable:
     """A spline with as many knots as follow a polynomial."""
     knots = _KNOTS
     while True:

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpyro.infer.hmc import hmc
 
-from confide._compile import IN_A_HURRY
+from confide._compile import FAST_COMPILE
 from confide._progress import progress
 from confide._random import split_in_two
 from confide.inference.diagnostics import diagnose
@@ -37,13 +37,13 @@ def _sampler(target: Target, warmup: int) -> tuple[Callable[..., Any], Callable[
 
 
 # the target is an argument, so that new data of the same shape find these compiled
-@partial(jax.jit, static_argnames="warmup", compiler_options=IN_A_HURRY)
+@partial(jax.jit, static_argnames="warmup", compiler_options=FAST_COMPILE)
 def _begin(target: Target, free: jax.Array, key: jax.Array, warmup: int) -> Any:
     begin, _ = _sampler(target, warmup)
     return jax.vmap(lambda start, key: begin(start, rng_key=key))(free, jax.random.split(key, free.shape[0]))
 
 
-@partial(jax.jit, static_argnames=("warmup", "length"), compiler_options=IN_A_HURRY)
+@partial(jax.jit, static_argnames=("warmup", "length"), compiler_options=FAST_COMPILE)
 def _advance(target: Target, states: Any, warmup: int, length: int) -> tuple[Any, tuple[jax.Array, ...]]:
     """So many steps of every chain; what is reported has shape (chains, steps)."""
     begin, move = _sampler(target, warmup)

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from confide._compile import IN_A_HURRY
+from confide._compile import FAST_COMPILE
 from confide._progress import progress
 from confide._random import split_in_two
 from confide.inference.kernel.base import Kernel, State
@@ -57,7 +57,7 @@ def _steps(
 
 _advance = jax.jit(_steps, static_argnames=("on",))
 #: the same, for runs so short that compiling takes longer
-_advance_little = jax.jit(_steps, static_argnames=("on",), compiler_options=IN_A_HURRY)
+_advance_little = jax.jit(_steps, static_argnames=("on",), compiler_options=FAST_COMPILE)
 #: numbers that a short run draws, of latents and of θ
 _LITTLE = 2_000_000
 

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from confide._compile import IN_A_HURRY
+from confide._compile import FAST_COMPILE
 from confide.errors import InvalidArgument
 from confide.inference.kernel.base import STARTS, Kernel, State
 from confide.inference.target.base import Target
@@ -62,7 +62,7 @@ def states_at(
     return _states_at(kernel, target, key, free, apart, together)
 
 
-@partial(jax.jit, static_argnames="together", compiler_options=IN_A_HURRY)
+@partial(jax.jit, static_argnames="together", compiler_options=FAST_COMPILE)
 def _states_at(
     kernel: Kernel, target: Target, key: jax.Array, free: jax.Array, apart: int, together: int
 ) -> tuple[State, jax.Array, jax.Array]:

@@ -11,11 +11,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from confide._compile import IN_A_HURRY
+from confide._compile import FAST_COMPILE
 from confide.errors import ConfideError
 from confide.inference.quadrature import line
 from confide.inference.quadrature.fallback import by_normal
-from confide.inference.quadrature.table import Floats, Table, tabulated
+from confide.inference.quadrature.table import ChainTable, Floats, tabulated
 from confide.inference.target.statistic import normal_moments
 from confide.likelihood import ROUTES
 from confide.likelihood.batched import filled
@@ -27,7 +27,7 @@ from confide.prior import Prior, at_free
 _TOLERANCE = 1e-7
 
 
-@partial(jax.jit, static_argnums=0, compiler_options=IN_A_HURRY)
+@partial(jax.jit, static_argnums=0, compiler_options=FAST_COMPILE)
 def _entries(model: Model, thetas: jax.Array) -> jax.Array:
     """μ_s and the entries of the root, at many θ."""
 
@@ -38,7 +38,7 @@ def _entries(model: Model, thetas: jax.Array) -> jax.Array:
     return jax.lax.map(one, thetas)
 
 
-def normal_table(model: Model, value: jax.Array, prior: Prior) -> Table | None:
+def normal_table(model: Model, value: jax.Array, prior: Prior) -> ChainTable | None:
     """A table from end to end of where the posterior of the normal model lies; None where there can be none."""
     known = isinstance(getattr(model.channel.law, "noise", None), LaplaceNoise | GaussianNoise)
     if prior.free_dimension > 1 or not known or ROUTES["normal"].refuses(model) is not None:

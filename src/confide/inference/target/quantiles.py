@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.nn import sigmoid
 
-from confide._compile import IN_A_HURRY, numbers_of
+from confide._compile import FAST_COMPILE, numbers_of
 from confide.expression.evaluate import evaluate
 from confide.likelihood.rank.pool import window_model
 from confide.likelihood.rank.window import window_values
@@ -75,7 +75,7 @@ def _symmetric(model: Model) -> bool:
     return bool(np.all(np.abs(np.asarray(below) - np.asarray(above)) <= 1e-13))
 
 
-@partial(jax.jit, static_argnames="population", compiler_options=IN_A_HURRY)
+@partial(jax.jit, static_argnames="population", compiler_options=FAST_COMPILE)
 def _mirrored(levels: jax.Array, free: jax.Array, population: Population) -> tuple[jax.Array, jax.Array]:
     """P(X ≤ −x) and P(X > x) at the quantiles x of levels."""
 

@@ -11,8 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy.stats import norm
 
-from confide._compile import by_itself
-from confide.inference.quadrature.table import Table
+from confide._compile import materialize
+from confide.inference.quadrature.table import ChainTable
 from confide.inference.target.base import Latent, Target, gaussian_move
 from confide.likelihood.mean.mills import log_mills
 from confide.likelihood.mean.normal import convolved, log_normal_by_root
@@ -38,7 +38,7 @@ class StatisticTarget(Target):
     value: jax.Array
     centre: str = eqx.field(static=True, default="midpoint")
     #: of μ_s and the entries of the root of Σ_s/n, where there is one parameter; beyond it there is no mass
-    table: Table | None = None
+    table: ChainTable | None = None
 
     def normal(self, theta: jax.Array) -> tuple[jax.Array, jax.Array]:
         """μ_s(θ) (k,) and the root of Σ_s(θ)/n (k, k)."""
@@ -121,7 +121,7 @@ class ConditionalTarget(StatisticTarget):
         z, r = (self.value - mean[0]) / spread, spread / law.scale
         # left of y the normal is centred at μ + σ²/b, right of it at μ − σ²/b
         starts = jnp.stack([r - z, r + z])
-        (log_left, log_right), log_tails = by_itself(jnp.stack([log_mills(starts), norm.logsf(starts)]))
+        (log_left, log_right), log_tails = materialize(jnp.stack([log_mills(starts), norm.logsf(starts)]))
         left = jnp.log(noise[:, 0]) < log_left - jnp.logaddexp(log_left, log_right)
         start, log_tail = jnp.where(left, starts[0], starts[1]), jnp.where(left, log_tails[0], log_tails[1])
         out = jnp.maximum(_tail_quantile(jnp.log(noise[:, 1]) + log_tail), start) - r

@@ -17,13 +17,13 @@ from confide.errors import AccuracyError
 from confide.inference.quadrature import line
 from confide.inference.quadrature.fallback import Careful
 from confide.inference.quadrature.grid import COSTLY, log_density, narrowed
-from confide.inference.quadrature.table import Table, tabulated, through
+from confide.inference.quadrature.table import ChainTable, tabulated, through
 from confide.inference.target.base import Latent, Target
 from confide.likelihood.joint import Joint
 from confide.prior import Prior, at_free
 
 
-def log_likelihood_on(line_: line.Line, prior: Prior) -> tuple[np.ndarray, np.ndarray]:
+def log_likelihood_on(line_: line.PosteriorLine, prior: Prior) -> tuple[np.ndarray, np.ndarray]:
     """The free coordinates of a posterior on a line, and log p(y | θ) there up to a constant."""
     kept = line.carried(line_)
     free, density = line_.free[kept], line_.density[kept]
@@ -34,7 +34,7 @@ class TabulatedTarget(Target):
     """log p(y | θ) by a table; the latent is empty."""
 
     prior: Prior
-    table: Table
+    table: ChainTable
 
     @classmethod
     def of(cls, joint: Joint, values: tuple[Any, ...], prior: Prior) -> TabulatedTarget:

@@ -25,7 +25,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.nn import sigmoid
 
-from confide._compile import IN_A_HURRY, by_itself
+from confide._compile import FAST_COMPILE, materialize
 from confide._random import as_key
 from confide.errors import IncompatibleError
 from confide.inference.target import quantiles
@@ -133,8 +133,8 @@ class WindowTarget(Target):
         # one call for all: each costs time to compile
         uniforms = jax.random.uniform(key, (count, 3 + 2 * cap), dtype=jnp.float64)
         sides = _exponentials(jnp.moveaxis(uniforms[:, 3:].reshape(count, 2, cap), 1, 0))
-        head = by_itself(uniforms[:, :3])
-        return (by_itself(self.anchor.value(head[:, :2])), head[:, 2]), *sides
+        head = materialize(uniforms[:, :3])
+        return (materialize(self.anchor.value(head[:, :2])), head[:, 2]), *sides
 
     def draw(self, key: jax.Array, theta: jax.Array, other: jax.Array, current: Latent, count: int) -> Latent:
         """A window anew."""
@@ -211,7 +211,7 @@ def _can_anchor(model: Model) -> bool:
     return bool(np.all(np.sort(ends[:, 0])[1:] <= reached[:-1]))
 
 
-@partial(jax.jit, static_argnums=0, compiler_options=IN_A_HURRY)
+@partial(jax.jit, static_argnums=0, compiler_options=FAST_COMPILE)
 def _look(
     model: Model, law: Any, ranks: Ranks, key: jax.Array, noise: tuple[Any, ...], thetas: jax.Array
 ) -> tuple[jax.Array, jax.Array]:

@@ -24,7 +24,7 @@ _ALIAS = 34.0
 _STEEPEST = 60.0
 
 
-class Grid(NamedTuple):
+class FrequencyGrid(NamedTuple):
     """Frequencies kδ, k = 0, 1, …, in units of 1/y. A periodic integrand ends at k = half, the middle of its period."""
 
     step: jax.Array | float
@@ -41,7 +41,9 @@ class Centred(NamedTuple):
     atoms: jax.Array  # (J,): 1 where s may have positive probability, 0 where it has a density
 
 
-def centre(s: jax.Array, n: jax.Array | float, grid: Grid, frequencies: int, atoms: jax.Array | None = None) -> Centred:
+def centre(
+    s: jax.Array, n: jax.Array | float, grid: FrequencyGrid, frequencies: int, atoms: jax.Array | None = None
+) -> Centred:
     """The values s − r of one record and the frequencies that they meet; `atoms` are values of positive probability."""
     u = grid.step * jnp.arange(frequencies + 1) / n
     phase = s[:, None] * u
@@ -113,7 +115,7 @@ def saddle(weights: jax.Array, s: jax.Array, target: jax.Array, n: jax.Array | f
 
 
 def contour(
-    transform: NoiseTransform, tau: jax.Array, mean: jax.Array, y: jax.Array, grid: Grid
+    transform: NoiseTransform, tau: jax.Array, mean: jax.Array, y: jax.Array, grid: FrequencyGrid
 ) -> tuple[jax.Array, jax.Array]:
     """τ, moved away from the poles, and on which side of which pole it passes (−1, 0, 1)."""
     pole = transform.pole
@@ -176,7 +178,7 @@ _FAR = (1.0, 1.13, 1.29, 1.51, 1.77, 2.03, 2.4, 2.9, 3.5, 4.1, 5.2, 6.1)
 _IN_A_PERIOD = 128
 
 
-def _log_beyond(c: Centred, tilted: jax.Array, n: Any, grid: Grid) -> jax.Array:
+def _log_beyond(c: Centred, tilted: jax.Array, n: Any, grid: FrequencyGrid) -> jax.Array:
     """A bound on log |M(ζ/n)/M(τ/n)| at all frequencies after the last, for one record.
 
     A law on a lattice is nothing but atoms, and is looked at over its period.
@@ -258,7 +260,7 @@ def _log_cut(
     tau: jax.Array,
     y: jax.Array,
     n: Any,
-    grid: Grid,
+    grid: FrequencyGrid,
 ) -> jax.Array:
     """log of a bound on ∫ |M_S N| beyond the last frequency, over |M_S N| at the first."""
     end = jnp.asarray(grid.half * grid.step)
@@ -273,7 +275,7 @@ def _log_cut(
 
 
 def _path(
-    transform: NoiseTransform, c: Centred, weights: jax.Array, y: jax.Array, n: jax.Array | float, grid: Grid
+    transform: NoiseTransform, c: Centred, weights: jax.Array, y: jax.Array, n: jax.Array | float, grid: FrequencyGrid
 ) -> Path:
     frozen = jax.lax.stop_gradient(weights)
     kappa = saddle(frozen, jax.lax.stop_gradient(c.s), y, n, jnp.asarray(transform.variance))
@@ -291,7 +293,7 @@ def _path(
 
 
 def along(
-    transform: NoiseTransform, c: Centred, weights: jax.Array, y: jax.Array, n: jax.Array | float, grid: Grid
+    transform: NoiseTransform, c: Centred, weights: jax.Array, y: jax.Array, n: jax.Array | float, grid: FrequencyGrid
 ) -> tuple[Path, jax.Array]:
     """The contour that suits y, and log M_S along it."""
     path = _path(transform, c, weights, y, n, grid)

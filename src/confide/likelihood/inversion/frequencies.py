@@ -20,7 +20,7 @@ from confide.errors import AccuracyError
 from confide.likelihood.batched import blocks, filled
 from confide.likelihood.inversion import integral as inv
 from confide.likelihood.inversion.atoms import atom_values, nearest_atom
-from confide.likelihood.inversion.contour import Grid
+from confide.likelihood.inversion.contour import FrequencyGrid
 from confide.likelihood.noise.channel import lattice_period, noise_step, noise_transform
 from confide.likelihood.noise.lattice import lattice_spacing
 from confide.likelihood.noise.transform import LaplaceTransform, NoiseTransform
@@ -86,7 +86,7 @@ def reference_of(model: Model, mean: Any) -> Any:
     return lattice[0] + lattice[1] * xp.round((mean - lattice[0]) / lattice[1])
 
 
-def frequency_grid(transform: NoiseTransform, spread: Any, n: float) -> Grid:
+def frequency_grid(transform: NoiseTransform, spread: Any, n: float) -> FrequencyGrid:
     """Steps of the frequency for a group of laws, where `spread` is the smallest standard deviation of s."""
     xp: Any = jnp if isinstance(spread, jax.Array) else np  # numbers that are known need no compiled program
     spread = xp.sqrt((spread / math.sqrt(n)) ** 2 + transform.variance)
@@ -95,10 +95,10 @@ def frequency_grid(transform: NoiseTransform, spread: Any, n: float) -> Grid:
         step = xp.minimum(step, 2.0 * xp.pi * transform.pole / 70.0)
     h = lattice_period(transform)
     if h == 0.0:
-        return Grid(step, xp.inf)
+        return FrequencyGrid(step, xp.inf)
     # on a lattice the period 2π/h holds a whole, even number of steps, at least sixteen
     half = xp.maximum(8.0, xp.ceil(xp.pi / h / step))
-    return Grid(xp.pi / h / half, half)
+    return FrequencyGrid(xp.pi / h / half, half)
 
 
 def plan(model: Model, thetas: Floats, *, checked: bool = True) -> tuple[Group, ...]:
@@ -125,7 +125,7 @@ def _plan(model: Model, content: bytes, checked: bool) -> tuple[Group, ...]:
         n = float(model.channel.n)
         grid = frequency_grid(transform, float(spread[index].min()), n)
         reference = float(reference_of(model, float(np.median(mean[index]))))
-        grid = Grid(float(grid.step), float(grid.half))
+        grid = FrequencyGrid(float(grid.step), float(grid.half))
         inversion = inv.Inversion(transform, reference, n, grid, FIRST, _padded_atoms(model))
         ends = float(width[index].min()), float(width[index].max())
         groups.append(Group(index, model, thetas[index], law, inversion, *ends, bool(slow[index[0]])))
@@ -219,7 +219,7 @@ def _verified(model: Model, group: Group, thetas: Floats, mean: Floats, width: F
 
 
 def _with_grid(inversion: inv.Inversion, step: Any, half: Any, frequencies: int = FIRST) -> inv.Inversion:
-    return replace(inversion, grid=Grid(step, half), frequencies=frequencies)
+    return replace(inversion, grid=FrequencyGrid(step, half), frequencies=frequencies)
 
 
 def in_blocks(group: Group, inversion: inv.Inversion, thetas: Floats, y: Floats) -> tuple[Floats, Floats]:

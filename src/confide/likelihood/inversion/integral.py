@@ -19,8 +19,8 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from confide._compile import IN_A_HURRY
-from confide.likelihood.inversion.contour import Centred, Grid, along, centre, near
+from confide._compile import FAST_COMPILE
+from confide.likelihood.inversion.contour import Centred, FrequencyGrid, along, centre, near
 from confide.likelihood.noise.transform import NoiseTransform
 from confide.likelihood.record_law.moments import Nodes
 
@@ -51,7 +51,7 @@ def integrate(
     log_at_pole: jax.Array,
     contour: tuple[jax.Array, jax.Array],
     y: jax.Array,
-    grid: Grid,
+    grid: FrequencyGrid,
     log_cut: jax.Array | float = -jnp.inf,
 ) -> Integral:
     """The integral along a contour (τ, side of the pole passed), given log M_S on it and at the pole.
@@ -74,7 +74,7 @@ def integrate(
 
 
 def integrand(
-    transform: NoiseTransform, log_m: jax.Array, tau: jax.Array, y: jax.Array, grid: Grid
+    transform: NoiseTransform, log_m: jax.Array, tau: jax.Array, y: jax.Array, grid: FrequencyGrid
 ) -> tuple[jax.Array, jax.Array]:
     """The terms of the trapezoidal rule along Re ζ = τ, given log M_S there, over e^{peak}; and the peak."""
     k = jnp.arange(log_m.shape[0])
@@ -102,7 +102,7 @@ def density(total: jax.Array, top: jax.Array, cut: jax.Array, rounded: jax.Array
 
 
 def invert_one(
-    transform: NoiseTransform, c: Centred, weights: jax.Array, y: jax.Array, n: jax.Array | float, grid: Grid
+    transform: NoiseTransform, c: Centred, weights: jax.Array, y: jax.Array, n: jax.Array | float, grid: FrequencyGrid
 ) -> Density:
     """log p(y) of a mean for one θ (through its weights) and one y (measured from the reference)."""
     y, log_share = near(transform, c, weights, y, n)
@@ -118,7 +118,7 @@ def invert_run_with_score(
     slopes: tuple[jax.Array, jax.Array | None],
     y: jax.Array,
     n: jax.Array | float,
-    grid: Grid,
+    grid: FrequencyGrid,
 ) -> tuple[Density, jax.Array]:
     """log p(y) and its score for a run of y (K,), from the derivatives of the weights (d, J) and of values that move.
 
@@ -155,7 +155,7 @@ class Inversion(eqx.Module):
     transform: NoiseTransform
     reference: float
     n: float
-    grid: Grid
+    grid: FrequencyGrid
     frequencies: int = eqx.field(static=True)
     #: values of s that may have positive probability
     atoms: jax.Array
@@ -165,7 +165,7 @@ class Inversion(eqx.Module):
         return centre(s - self.reference, self.n, self.grid, self.frequencies, self.atoms - self.reference)
 
 
-@functools.partial(jax.jit, compiler_options=IN_A_HURRY)
+@functools.partial(jax.jit, compiler_options=FAST_COMPILE)
 def invert(inversion: Inversion, law: Nodes, y: jax.Array) -> Density:
     """log p(y | θ) for B laws and their values y (B, Y). Nothing here knows the population.
 

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from confide._compile import IN_A_HURRY
+from confide._compile import FAST_COMPILE
 from confide.likelihood.inversion import integral as inv
 from confide.likelihood.inversion.contour import Centred, along
 from confide.likelihood.noise.transform import GaussianTransform, LaplaceTransform
@@ -38,7 +38,7 @@ def serve(inversion: inv.Inversion) -> bool:
     return type(inversion.transform) in (LaplaceTransform, GaussianTransform)
 
 
-@functools.partial(jax.jit, compiler_options=IN_A_HURRY)
+@functools.partial(jax.jit, compiler_options=FAST_COMPILE)
 def invert_runs(inversion: inv.Inversion, law: Nodes, y: jax.Array) -> inv.Density:
     """log p(y | θ) for B laws and runs of values (R, K): each of shape (B, R, K)."""
     transform, n, grid = inversion.transform, inversion.n, inversion.grid

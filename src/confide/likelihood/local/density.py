@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from confide.likelihood.local.response import Cells
+from confide.likelihood.local.response import ResponseCells
 from confide.likelihood.record_law import traced
 from confide.likelihood.record_law.record import RecordLaw
 from confide.likelihood.record_law.skeleton import frame as frame_of
@@ -43,7 +43,7 @@ def log_density(
     statistic: Statistic,
     changes: int,
     law: Law,
-    record: RecordLaw | Cells | None,
+    record: RecordLaw | ResponseCells | None,
     theta: jax.Array,
     y: jax.Array,
 ) -> jax.Array:

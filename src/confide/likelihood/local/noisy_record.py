@@ -12,8 +12,8 @@ import numpy as np
 from confide.errors import AccuracyError, IncompatibleError
 from confide.likelihood.cached import once
 from confide.likelihood.local.density import log_densities, with_scores
-from confide.likelihood.local.response import Cells, level_law
-from confide.likelihood.local.shared_nodes import Still, is_laplace, still_on, still_panels
+from confide.likelihood.local.response import ResponseCells, level_law
+from confide.likelihood.local.shared_nodes import SharedNodes, is_laplace, still_on, still_panels
 from confide.likelihood.record_law.fixed import record_law
 from confide.likelihood.record_law.record import Floats, RecordLaw
 from confide.likelihood.record_law.skeleton import CHANGES
@@ -32,7 +32,7 @@ _ROWS, _BLOCK = 8, 4096
 
 
 @dataclass(frozen=True, eq=False)
-class Local:
+class NoisyRecord:
     """What a model says about one record and its noisy value."""
 
     population: Population
@@ -59,7 +59,7 @@ class Local:
         return max(CHANGES, math.ceil(math.log2(max((high - low) / largest, 1.0))))
 
     @property
-    def record(self) -> RecordLaw | Cells | None:
+    def record(self) -> RecordLaw | ResponseCells | None:
         """The nodes of the record, where they are the same for all θ: points and level sets."""
         if self.population.discrete:
             return points(self.population, self.statistic)
@@ -76,7 +76,7 @@ class Local:
             return True
         return not self.population.moving and self.population.closed.breaks is None
 
-    def densities(self, thetas: Floats, furthest: float) -> Still | Moving:
+    def densities(self, thetas: Floats, furthest: float) -> SharedNodes | Moving:
         """p(y | θ) for all the θ, at values that lie at most `furthest` beyond the range of s."""
         if not self.still:
             return Moving(self, thetas)
@@ -90,9 +90,9 @@ class Local:
         nats = ratio if is_laplace(self.noise) else ratio * (0.5 * ratio + furthest / self.noise.scale)
         return still_panels(self.population, self.statistic, self.noise, thetas, self.changes, min(nats, 600.0))
 
-    def breaks(self, densities: Still | Moving) -> Floats:
+    def breaks(self, densities: SharedNodes | Moving) -> Floats:
         """Where p(y | θ) is not smooth in y under Laplace noise: s at the ends of its pieces, and of the density's."""
-        if isinstance(densities, Still) and self.population.discrete:
+        if isinstance(densities, SharedNodes) and self.population.discrete:
             return np.unique(densities.law.s)
         frame = frame_of(self.population, self.statistic, self.changes)
         ends = frame.edges[frame.begins], frame.edges[[*frame.begins[1:], -1]]
@@ -109,7 +109,7 @@ class Local:
 class Moving:
     """p(y | θ) at given θ, each with its own nodes."""
 
-    local: Local
+    local: NoisyRecord
     thetas: Floats
 
     def some(self, chosen: Any) -> Moving:
@@ -156,17 +156,17 @@ def _padded(values: Floats, size: int) -> Floats:
     return np.concatenate([values, np.repeat(values[-1:], -len(values) % size, axis=0)])
 
 
-def local(model: Model) -> Local:
+def local(model: Model) -> NoisyRecord:
     """The part of a model that concerns one record."""
     law = model.channel.law
     if isinstance(law, AdditiveLaw):
         # of one record a window of ranks is the record itself; a scale may be a number of JAX, which has no hash
         law = AdditiveLaw(jax.tree.map(float, law.noise))
-    return Local(model.population, model.channel.statistic, law)
+    return NoisyRecord(model.population, model.channel.statistic, law)
 
 
 @once
-def _rounded_law(population: Population, statistic: Statistic, step: float) -> RecordLaw | Cells:
+def _rounded_law(population: Population, statistic: Statistic, step: float) -> RecordLaw | ResponseCells:
     """The law of s rounded to the lattice: the masses between the midpoints of neighbouring lattice points."""
     return level_law(population, statistic, thresholds(statistic, step))
 

@@ -26,7 +26,7 @@ import numpy as np
 from confide.errors import IncompatibleError, InvalidArgument
 from confide.likelihood.local.binned import Binned, bin_values, count_values
 from confide.likelihood.local.density import log_density
-from confide.likelihood.local.noisy_record import Local, Moving, local
+from confide.likelihood.local.noisy_record import Moving, NoisyRecord, local
 from confide.likelihood.local.records_information import TAIL, fisher, spread
 from confide.likelihood.local.shared_nodes import is_laplace
 from confide.likelihood.record_law.record import Floats
@@ -136,12 +136,12 @@ def _as_thetas(model: Model, thetas: Any) -> Floats:
     return np.ascontiguousarray(np.asarray(thetas, dtype=float).reshape(-1, model.population.dimension))
 
 
-def _can_bin(one: Local) -> bool:
+def _can_bin(one: NoisyRecord) -> bool:
     """Whether the places where log p(y | θ) is not smooth in y are the same for all θ."""
     return isinstance(one.law, AdditiveLaw) and (one.still or not is_laplace(one.noise))
 
 
-def _on_lattice(one: Local, values: Floats) -> Floats:
+def _on_lattice(one: NoisyRecord, values: Floats) -> Floats:
     """The values, refused if the mechanism cannot have published them."""
     if isinstance(one.law, AdditiveLaw) and isinstance(one.noise, LatticeNoise):
         position = values / one.noise.step
@@ -152,7 +152,7 @@ def _on_lattice(one: Local, values: Floats) -> Floats:
     return values
 
 
-def _log_likelihood(one: Local, thetas: Floats, values: Floats | Binned) -> Floats:
+def _log_likelihood(one: NoisyRecord, thetas: Floats, values: Floats | Binned) -> Floats:
     """Σ_t log p(y_t | θ), shape (θ, data sets), a block of values at a time."""
     y = values.nodes if isinstance(values, Binned) else values
     low, high = one.statistic.range

@@ -12,8 +12,8 @@ from collections.abc import Callable
 import numpy as np
 
 from confide.errors import AccuracyError
-from confide.likelihood.local.noisy_record import MOST_LEVELS, Local, Moving
-from confide.likelihood.local.shared_nodes import Still, is_laplace
+from confide.likelihood.local.noisy_record import MOST_LEVELS, Moving, NoisyRecord
+from confide.likelihood.local.shared_nodes import SharedNodes, is_laplace
 from confide.likelihood.record_law.panels import HALF_NODES, halve, on_panels
 from confide.likelihood.record_law.record import NODES, WEIGHTS, Floats
 from confide.mechanism import LatticeNoise, Noise
@@ -24,7 +24,7 @@ _BLOCK = 4096
 _SETTLED, _LARGEST_ERROR = 1e-12, 1e-9
 
 
-def fisher(one: Local, densities: Still | Moving) -> Floats:
+def fisher(one: NoisyRecord, densities: SharedNodes | Moving) -> Floats:
     """∫ (∂p)(∂p)ᵀ/p dy, shape (θ, d, d)."""
     (low, high), noise = one.statistic.range, one.noise
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from confide.model import Model
 
 
-class Cells(eqx.Module):
+class ResponseCells(eqx.Module):
     """The masses of intervals of x, from the distribution function: the law of s cut into level sets, atoms last.
 
     Above the median the mass is a difference of survival functions, so that small masses keep their digits.
@@ -72,7 +72,7 @@ def _between(upper: Any, below: Floats, above: Floats) -> Floats:
     return np.where(upper[:, :-1], above[:, :-1] - above[:, 1:], below[:, 1:] - below[:, :-1])
 
 
-def level_law(population: Population, statistic: Statistic, thresholds: Floats) -> Cells | RecordLaw:
+def level_law(population: Population, statistic: Statistic, thresholds: Floats) -> ResponseCells | RecordLaw:
     """The law of a scalar s as far as thresholds tell its values apart: `s` holds one value between them per cell."""
     if population.discrete:
         return points(population, statistic)
@@ -85,11 +85,11 @@ def level_law(population: Population, statistic: Statistic, thresholds: Floats) 
     edges = np.unique(np.concatenate(found))
     middle = 0.5 * (edges[:-1] + edges[1:])
     s = pieces.values(middle, np.searchsorted(pieces.ends, middle) - 1)[0]
-    return Cells(population, edges, np.concatenate([s, s_at(statistic, edges[[0, -1]])[0]])[None])
+    return ResponseCells(population, edges, np.concatenate([s, s_at(statistic, edges[[0, -1]])[0]])[None])
 
 
 @once
-def _answers(population: Population, statistic: Statistic) -> tuple[Cells | RecordLaw, Floats]:
+def _answers(population: Population, statistic: Statistic) -> tuple[ResponseCells | RecordLaw, Floats]:
     """The law of a record's level: its cells, and which cell belongs to which level (levels, cells)."""
     levels = np.asarray(statistic.levels)
     law = level_law(population, statistic, 0.5 * (levels[:-1] + levels[1:]))
@@ -154,7 +154,7 @@ class Response(Route):
         return jax.device_put(model.channel.n * np.einsum("tl,tli,tlj->tij", 1.0 / tau, slopes, slopes))
 
 
-def _parts(model: Model) -> tuple[ResponseLaw, tuple[Cells | RecordLaw, Floats]]:
+def _parts(model: Model) -> tuple[ResponseLaw, tuple[ResponseCells | RecordLaw, Floats]]:
     law = model.channel.law
     assert isinstance(law, ResponseLaw)  # `refuses` has looked at it
     return law, _answers(model.population, model.channel.statistic)

@@ -22,8 +22,8 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.likelihood.local.response import Cells
-from confide.likelihood.local.shared_panels import Panels, panels_for
+from confide.likelihood.local.response import ResponseCells
+from confide.likelihood.local.shared_panels import SharedPanels, panels_for
 from confide.likelihood.record_law.panels import TO_LEGENDRE, on_panels
 from confide.likelihood.record_law.pieces import Pieces
 from confide.likelihood.record_law.record import ORDER, Floats, RecordLaw
@@ -46,16 +46,16 @@ def rounded(noise: Noise, values: Floats) -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
-class Still:
+class SharedNodes:
     """p(y | θ) at given θ from nodes that serve them all: points, level sets, or panels."""
 
     noise: Noise
-    law: RecordLaw | Cells
+    law: RecordLaw | ResponseCells
     thetas: Floats
     weights: Floats
-    panels: Panels | None = None
+    panels: SharedPanels | None = None
 
-    def some(self, chosen: Any) -> Still:
+    def some(self, chosen: Any) -> SharedNodes:
         """The same at some of the θ."""
         return replace(self, thetas=self.thetas[chosen], weights=self.weights[chosen])
 
@@ -130,7 +130,7 @@ def _kernel(noise: Noise, nearest: Floats, y: Floats, s: Floats) -> Floats:
 
 # the search for a posterior asks for the same values at one set of θ after another
 @functools.lru_cache(maxsize=1)
-def _on_panels(noise: Noise, panels: Panels, content: bytes) -> Floats:
+def _on_panels(noise: Noise, panels: SharedPanels, content: bytes) -> Floats:
     """A (y, nodes) on panels."""
     y, s = np.frombuffer(content), panels.law.s[0]
     nearest, frame = _beyond(y, s), panels.frame
@@ -144,7 +144,9 @@ def _on_panels(noise: Noise, panels: Panels, content: bytes) -> Floats:
     return matrix
 
 
-def _kink(noise: Noise, panels: Panels, nearest: Floats, y: Floats, piece: int) -> tuple[NDArray[np.intp], Floats]:
+def _kink(
+    noise: Noise, panels: SharedPanels, nearest: Floats, y: Floats, piece: int
+) -> tuple[NDArray[np.intp], Floats]:
     """The panel on which s(x) = y, on a piece, and ∫ ℓ_j(x) g(y − s(x)) dx there, split at that point."""
     pieces, edges = panels.frame.pieces, panels.edges
     ends = np.clip(pieces.ends[piece : piece + 2], edges[0], edges[-1])
@@ -167,14 +169,14 @@ def _roots(pieces: Pieces, piece: int, content: bytes) -> Floats:
     return np.asarray(pieces.solve(np.frombuffer(content), piece))
 
 
-def still_on(law: RecordLaw | Cells, noise: Noise, thetas: Floats) -> Still:
+def still_on(law: RecordLaw | ResponseCells, noise: Noise, thetas: Floats) -> SharedNodes:
     """Still nodes that are given: points or level sets."""
-    return Still(noise, law, thetas, law.weights_at(thetas))
+    return SharedNodes(noise, law, thetas, law.weights_at(thetas))
 
 
 def still_panels(
     population: Population, statistic: Statistic, noise: Noise, thetas: Floats, changes: int, nats: float
-) -> Still:
+) -> SharedNodes:
     """Still panels for the θ (M, d), which resolve the density down to e^{−nats} of the mass."""
     panels, weights = panels_for(population, statistic, changes, 50.0 * math.ceil(nats / 50.0), thetas)
-    return Still(noise, panels.law, thetas, weights, panels)
+    return SharedNodes(noise, panels.law, thetas, weights, panels)

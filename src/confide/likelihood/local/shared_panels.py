@@ -17,12 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 from numpyro.distributions import constraints
 
-from confide._compile import IN_A_HURRY
+from confide._compile import FAST_COMPILE
 from confide.errors import AccuracyError
 from confide.likelihood.batched import filled
 from confide.likelihood.record_law.panels import HALF_NODES, TO_HALVES, Mask, halve, on_panels
 from confide.likelihood.record_law.record import NODES, ORDER, WEIGHTS, Floats, RecordLaw
-from confide.likelihood.record_law.skeleton import Frame
+from confide.likelihood.record_law.skeleton import PanelSkeleton
 from confide.likelihood.record_law.skeleton import frame as frame_of
 from confide.population import Population, density, tails
 from confide.population.tiles import densities
@@ -42,18 +42,18 @@ _FEW = np.linspace(0, HALF_NODES.size - 1, 8).astype(int)
 
 
 @dataclass(frozen=True, eq=False)
-class Panels:
+class SharedPanels:
     """Panels by their edges, on a frame that knows the pieces of s; and a record's law on their nodes.
 
     The interior weights of the law are densities, without the panels' own weights.
     """
 
-    frame: Frame
+    frame: PanelSkeleton
     edges: Floats
     law: RecordLaw
 
     @classmethod
-    def on(cls, population: Population, frame: Frame, edges: Floats) -> Panels:
+    def on(cls, population: Population, frame: PanelSkeleton, edges: Floats) -> SharedPanels:
         """With the values of s at the nodes."""
         x = on_panels(edges[:-1], edges[1:], NODES)
         s = np.concatenate([frame.pieces.values(x, frame.pieces.at(x)).reshape(len(frame.atoms), -1), frame.atoms], 1)
@@ -67,7 +67,7 @@ class Panels:
 
 def panels_for(
     population: Population, statistic: Statistic, changes: int, nats: float, thetas: Floats
-) -> tuple[Panels, Floats]:
+) -> tuple[SharedPanels, Floats]:
     """Panels for the θ (M, d), which resolve the density down to e^{−nats} of the mass; and the weights there."""
     return _panels(population, statistic, changes, nats, thetas.tobytes())
 
@@ -75,7 +75,7 @@ def panels_for(
 @functools.lru_cache(maxsize=32)
 def _panels(
     population: Population, statistic: Statistic, changes: int, nats: float, content: bytes
-) -> tuple[Panels, Floats]:
+) -> tuple[SharedPanels, Floats]:
     """Panels of a round range around all θ, if they serve them, or their own; and weights."""
     thetas = np.frombuffer(content).reshape(-1, population.dimension)
     around = _round_range(population, thetas)
@@ -102,7 +102,7 @@ def _round_range(population: Population, thetas: Floats) -> tuple[int, int] | No
 @functools.lru_cache(maxsize=32)
 def _round_panels(
     population: Population, statistic: Statistic, changes: int, nats: float, low: int, high: int
-) -> Panels | None:
+) -> SharedPanels | None:
     """Panels for a range of θ from one power of four to another; None where that is more than can be integrated."""
     thetas = 2.0 ** np.linspace(low, high, 8 * (high - low) + 1)[:, None]
     try:
@@ -112,7 +112,7 @@ def _round_panels(
 
 
 def _looked_at(
-    panels: Panels, thetas: Floats, nats: float, checks: NDArray[np.intp] | slice = slice(None)
+    panels: SharedPanels, thetas: Floats, nats: float, checks: NDArray[np.intp] | slice = slice(None)
 ) -> tuple[Mask, Floats, Floats]:
     """Which panels are too wide at which θ; the weights; and by how much their sums miss one."""
     a, b = panels.edges[:-1], panels.edges[1:]
@@ -127,7 +127,7 @@ def _densities(population: Population, x: Floats, thetas: Floats) -> Floats:
     return densities(population, x.ravel(), thetas).reshape(len(thetas), *x.shape)
 
 
-def _smallest(frame: Frame) -> float:
+def _smallest(frame: PanelSkeleton) -> float:
     return float(2.0**-44 * (frame.high - frame.low))
 
 
@@ -135,9 +135,9 @@ def _floor(nats: float) -> float:
     return max(1e-17 * math.exp(-nats), 1e-280)
 
 
-def _refined(population: Population, frame: Frame, thetas: Floats, nats: float) -> tuple[Panels, Floats]:
+def _refined(population: Population, frame: PanelSkeleton, thetas: Floats, nats: float) -> tuple[SharedPanels, Floats]:
     """Panels for a few θ, then for those at which a panel is still too wide or the total mass not one; and weights."""
-    smallest, panels = _smallest(frame), Panels.on(population, frame, frame.edges)
+    smallest, panels = _smallest(frame), SharedPanels.on(population, frame, frame.edges)
     chosen = np.unique(np.linspace(0, len(thetas) - 1, _CHOSEN).astype(int))
 
     def settled(a: Floats, b: Floats) -> Mask:
@@ -146,7 +146,7 @@ def _refined(population: Population, frame: Frame, thetas: Floats, nats: float) 
         return np.asarray(fine.all(axis=0) | (b - a <= smallest))
 
     while True:
-        panels = Panels.on(population, frame, halve(panels.edges, settled))
+        panels = SharedPanels.on(population, frame, halve(panels.edges, settled))
         rough, weights, missing = _looked_at(panels, thetas, nats)
         more = np.setdiff1d(np.flatnonzero(rough.any(axis=1) | (missing > _LARGEST_DEFECT)), chosen)
         if more.size == 0:
@@ -184,7 +184,7 @@ def _resolved(
     return np.asarray(smooth & ~blind)
 
 
-@functools.partial(jax.jit, static_argnums=0, compiler_options=IN_A_HURRY)
+@functools.partial(jax.jit, static_argnums=0, compiler_options=FAST_COMPILE)
 def _reach(population: Population, thetas: jax.Array) -> tuple[jax.Array, ...]:
     """The ends of the support at each θ, and of all but 1e-12 of the mass on either side."""
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from confide.errors import ParameterError
 from confide.likelihood.local.noisy_record import thresholds
-from confide.likelihood.local.response import Cells, level_law
+from confide.likelihood.local.response import ResponseCells, level_law
 from confide.likelihood.record_law.record import Floats
 from confide.likelihood.record_law.skeleton import frame
 from confide.likelihood.record_law.slopes import moves
@@ -48,7 +48,7 @@ def jumps_of(model: Model) -> Floats:
 def _level_jumps(population: Population, statistic: Statistic, between: Floats) -> Floats:
     """Where a scalar s passes from one level to another, given the thresholds between the levels."""
     cells = level_law(population, statistic, between)
-    assert isinstance(cells, Cells)
+    assert isinstance(cells, ResponseCells)
     *inside, first, last = np.searchsorted(between, cells.s[0], side="right")
     return np.asarray(cells.edges[np.diff([first, *inside, last]) != 0])
 

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from confide.likelihood.cached import once
-from confide.likelihood.local.response import Cells, level_law
+from confide.likelihood.local.response import ResponseCells, level_law
 from confide.likelihood.noise.lattice import finite_values
 from confide.likelihood.record_law.record import RecordLaw
 from confide.likelihood.route import Route, require_finite
@@ -61,7 +61,7 @@ _MOST_POINTS = 200_000
 class TwoValues(eqx.Module):
     """The two values of s, the lower first, and the law that says how probable each is (equal if there is one)."""
 
-    law: Cells | RecordLaw
+    law: ResponseCells | RecordLaw
     member: Floats
     low: float = eqx.field(static=True)
     high: float = eqx.field(static=True)

@@ -37,7 +37,7 @@ _OUTER = 7
 _MANY = 200
 
 
-class Values(NamedTuple):
+class RankValues(NamedTuple):
     """Where y is integrated: ends of panels, and which of them are kinks; and single points with weights."""
 
     ends: np.ndarray
@@ -79,7 +79,7 @@ def _allowed(information: np.ndarray, thetas: np.ndarray) -> np.ndarray:
     return _TOLERANCE * relative + _ROUNDING * largest / (size[:, :, None] * size[:, None, :])
 
 
-def values_of_y(noisy: NoisyOrder) -> Values:
+def values_of_y(noisy: NoisyOrder) -> RankValues:
     """Where to integrate over y, as far as that does not depend on θ."""
     noise, law = noisy.law.noise, noisy.values
     low, high = (
@@ -93,17 +93,17 @@ def values_of_y(noisy: NoisyOrder) -> Values:
     panels = 8 * math.ceil((high - low + 2 * margin) / (8 * span * noise.scale))
     grid = np.linspace(low - margin, high + margin, panels + 1)
     if not laplace:
-        return Values(grid, np.zeros(grid.shape, bool), none, none)
+        return RankValues(grid, np.zeros(grid.shape, bool), none, none)
     tails = np.asarray([low, high]), np.full(2, noise.scale)
     if isinstance(law, TransformedLaw):
-        return Values(grid, np.zeros(grid.shape, bool), *tails)
+        return RankValues(grid, np.zeros(grid.shape, bool), *tails)
     # under Laplace noise p is a sum of exponentials between neighbouring values of u
     ends = np.concatenate([grid, law.values])
     places = np.argsort(ends, kind="stable")
-    return Values(ends[places], np.zeros(ends.shape, bool), *tails)
+    return RankValues(ends[places], np.zeros(ends.shape, bool), *tails)
 
 
-def _lattice(noisy: NoisyOrder, noise: LatticeNoise) -> Values:
+def _lattice(noisy: NoisyOrder, noise: LatticeNoise) -> RankValues:
     """The lattice points that y can be at; Laplace tails are summed into the outermost points of u."""
     none = np.zeros(0)
     if isinstance(noise, DiscreteLaplace):
@@ -113,13 +113,13 @@ def _lattice(noisy: NoisyOrder, noise: LatticeNoise) -> Values:
         # the end point and all points beyond it; a single point has both tails
         weights[0] += share - 1.0
         weights[-1] += share - 1.0
-        return Values(none, none.astype(bool), index * noise.step, weights)
+        return RankValues(none, none.astype(bool), index * noise.step, weights)
     reach = 2 ** math.ceil(math.log2(max((_GAUSSIAN_REACH + 1) * noise.scale / noise.step, 4.0)))
     index = noisy.first + np.arange(-reach, noisy.count + reach)
-    return Values(none, none.astype(bool), index * noise.step, np.ones(index.size))
+    return RankValues(none, none.astype(bool), index * noise.step, np.ones(index.size))
 
 
-def _nodes(noisy: NoisyOrder, values: Values, theta: jax.Array, rule: Gauss) -> tuple[jax.Array, jax.Array]:
+def _nodes(noisy: NoisyOrder, values: RankValues, theta: jax.Array, rule: Gauss) -> tuple[jax.Array, jax.Array]:
     """All y and their weights at θ, neither with a derivative."""
     ends, kinks = jnp.asarray(values.ends), jnp.asarray(values.kinks)
     law = noisy.values
@@ -140,7 +140,7 @@ def _nodes(noisy: NoisyOrder, values: Values, theta: jax.Array, rule: Gauss) -> 
 
 
 @jax.jit
-def _information(noisy: NoisyOrder, values: Values, theta: jax.Array, rule: Gauss, over_y: Gauss) -> jax.Array:
+def _information(noisy: NoisyOrder, values: RankValues, theta: jax.Array, rule: Gauss, over_y: Gauss) -> jax.Array:
     y, weight = _nodes(noisy, values, theta, over_y)
 
     def log_prob(t: jax.Array) -> tuple[jax.Array, jax.Array]:

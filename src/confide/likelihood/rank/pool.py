@@ -19,7 +19,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from confide._compile import IN_PARTS
-from confide._random import as_key, unrolled
+from confide._random import as_key, fused_key
 from confide.errors import IncompatibleError
 from confide.likelihood.rank import running_sums
 from confide.likelihood.rank.pool_density import WindowModel, log_batches, log_density, log_density_error
@@ -156,7 +156,7 @@ class Pool(Route):
         channel = model.channel
         assert isinstance(channel.statistic, OrderStatistic)
         with jax.ensure_compile_time_eval():
-            chosen = unrolled(as_key(self.key if key is None else key))
+            chosen = fused_key(as_key(self.key if key is None else key))
         rank = channel.statistic.rank(channel.n)
         return simulate_pool(chosen, channel.n, rank, channel.law.window, self.size if size is None else size)
 

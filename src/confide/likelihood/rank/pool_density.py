@@ -28,7 +28,7 @@ from jax.scipy.special import logsumexp
 
 from confide.likelihood.rank.window import Ranks, WindowPool, window_score, window_values
 from confide.likelihood.value_law.steps import DiscreteLaw
-from confide.likelihood.value_law.table import StepTable, Table, quantile_table
+from confide.likelihood.value_law.table import QuantileTable, StepTable, quantile_table
 from confide.likelihood.value_law.value import TransformedLaw
 from confide.mechanism.base import Law
 
@@ -47,7 +47,7 @@ class WindowModel(eqx.Module):
     #: whether y stays in the range of s
     bounded: bool = eqx.field(static=True)
 
-    def table(self, theta: jax.Array, pool: WindowPool) -> Table | StepTable:
+    def table(self, theta: jax.Array, pool: WindowPool) -> QuantileTable | StepTable:
         """Q and Z at θ over the pool's range."""
         if isinstance(self.values, TransformedLaw):
             return quantile_table(self.values, theta, pool.low, pool.high)
@@ -55,7 +55,7 @@ class WindowModel(eqx.Module):
         velocity = jax.jacfwd(lambda t: law.steps(t).levels)(jax.lax.stop_gradient(theta))
         return StepTable(law.steps(theta), velocity)
 
-    def windows(self, table: Table | StepTable, zeta: jax.Array) -> jax.Array:
+    def windows(self, table: QuantileTable | StepTable, zeta: jax.Array) -> jax.Array:
         """The windows of values."""
         return window_values(table, zeta, self.low, self.high)
 
@@ -107,7 +107,11 @@ class Slopes(NamedTuple):
 
 
 def slopes(
-    model: WindowModel, table: Table | StepTable, tangent: Table | StepTable, pool: WindowPool, y: jax.Array
+    model: WindowModel,
+    table: QuantileTable | StepTable,
+    tangent: QuantileTable | StepTable,
+    pool: WindowPool,
+    y: jax.Array,
 ) -> Slopes:
     """Densities and derivatives at y (Y,), batch by batch; `tangent` is ∂table/∂θ, with θ's components first."""
 
@@ -131,7 +135,7 @@ def slopes(
         ratio = jnp.where(exists, ratio, 0.0)
         still = jnp.zeros_like(zeta)
 
-        def along(shift: jax.Array, change: Table | StepTable) -> jax.Array:
+        def along(shift: jax.Array, change: QuantileTable | StepTable) -> jax.Array:
             return jax.jvp(model.windows, (table, zeta), (change, shift))[1]
 
         windows = model.windows(table, zeta)

@@ -24,7 +24,7 @@ import numpy as np
 from confide._compile import IN_PARTS
 from confide.likelihood.rank.pool_density import Slopes, WindowModel, slopes
 from confide.likelihood.rank.window import WindowPool
-from confide.likelihood.value_law.table import StepTable, Table
+from confide.likelihood.value_law.table import QuantileTable, StepTable
 from confide.likelihood.value_law.value import TransformedLaw
 
 # Panels of y with a few Gauss–Legendre nodes each: 64 between quantiles, 16 beyond them on either side.
@@ -44,7 +44,7 @@ class Totals(NamedTuple):
     square: jax.Array
 
 
-def grid(model: WindowModel, table: Table | StepTable, pool: WindowPool) -> tuple[jax.Array, jax.Array]:
+def grid(model: WindowModel, table: QuantileTable | StepTable, pool: WindowPool) -> tuple[jax.Array, jax.Array]:
     """Nodes of y and their weights."""
     windows = model.windows(table, pool.zeta[:_TRIAL])
     y = model.law.sample(jax.random.key(0), windows).ravel()

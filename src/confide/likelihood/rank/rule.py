@@ -76,7 +76,7 @@ class Weights(NamedTuple):
     log: jax.Array
 
 
-class Panels(NamedTuple):
+class RankPanels(NamedTuple):
     """Panels of ζ (P,): left and right ends, and whether each is a kink."""
 
     left: jax.Array
@@ -105,7 +105,7 @@ class Panels(NamedTuple):
         return jnp.take_along_axis(ways, self.kind[index][None], axis=0)[0]
 
 
-def order_panels(rank: RankLaw, found: Survey, grid: jax.Array) -> Panels:
+def order_panels(rank: RankLaw, found: Survey, grid: jax.Array) -> RankPanels:
     """The panels of an order statistic, given the survey of V and the logits of a grid of values."""
     kinks = jnp.concatenate([found.kinks.strict.logit(), found.kinks.weak.logit()])
     cuts = jnp.asarray(rank.cuts)
@@ -114,7 +114,7 @@ def order_panels(rank: RankLaw, found: Survey, grid: jax.Array) -> Panels:
     is_kink = jnp.concatenate([inside, jnp.zeros(grid.size + cuts.size, bool)])
     places = jnp.argsort(ends)
     ends, is_kink = ends[places], is_kink[places]
-    return Panels(ends[:-1], ends[1:], is_kink[:-1], is_kink[1:])
+    return RankPanels(ends[:-1], ends[1:], is_kink[:-1], is_kink[1:])
 
 
 def step_rule(rank: RankLaw, steps: Steps, rule: Gauss) -> tuple[jax.Array, Weights]:
@@ -122,7 +122,7 @@ def step_rule(rank: RankLaw, steps: Steps, rule: Gauss) -> tuple[jax.Array, Weig
     cuts = jnp.asarray(rank.cuts)
     ends = jnp.sort(jnp.concatenate([cuts, jnp.clip(steps.levels, cuts[0], cuts[-1])]))
     smooth = jnp.zeros(ends.size - 1, bool)
-    panels = Panels(ends[:-1], ends[1:], smooth, smooth)
+    panels = RankPanels(ends[:-1], ends[1:], smooth, smooth)
     _, weights = panels.nodes(rank, rule)
     mean = logsumexp(weights.log, b=jnp.asarray(rule.weights)[0], axis=-1)
     return steps.quantile(0.5 * (ends[:-1] + ends[1:])), Weights(panels.right - panels.left, mean)

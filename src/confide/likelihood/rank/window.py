@@ -29,9 +29,9 @@ import numpy as np
 from jax.nn import log_sigmoid, sigmoid
 from scipy import special
 
-from confide._compile import IN_A_HURRY, numbers_of
-from confide._random import unrolled
-from confide.likelihood.value_law.table import StepTable, Table
+from confide._compile import FAST_COMPILE, numbers_of
+from confide._random import fused_key
+from confide.likelihood.value_law.table import QuantileTable, StepTable
 from confide.likelihood.value_law.value import Tails
 
 BATCHES = 32
@@ -99,16 +99,16 @@ class WindowPool(NamedTuple):
 
 
 # each runs once for a pool
-@partial(jax.jit, static_argnames=("implementation", "length", "cap"), compiler_options=IN_A_HURRY)
+@partial(jax.jit, static_argnames=("implementation", "length", "cap"), compiler_options=FAST_COMPILE)
 def _numbers(seed: jax.Array, implementation: Hashable, length: int, cap: int) -> tuple[jax.Array, ...]:
     """Uniform numbers for the middles, and exponentials for either side."""
-    key = unrolled(jax.random.wrap_key_data(seed, impl=implementation))
+    key = fused_key(jax.random.wrap_key_data(seed, impl=implementation))
     for_middle, *for_sides = jax.random.split(key, 3)
     sides = (jax.random.exponential(k, (BATCHES * length, cap), dtype=jnp.float64) for k in for_sides)
     return jax.random.uniform(for_middle, (BATCHES, length), dtype=jnp.float64), *sides
 
 
-@partial(jax.jit, compiler_options=IN_A_HURRY)
+@partial(jax.jit, compiler_options=FAST_COMPILE)
 def _laid_out(middle: jax.Array, above: jax.Array, below: jax.Array, ranks: Ranks) -> WindowPool:
     zeta = outward(middle.ravel(), above, below, ranks)
     finite = jnp.where(jnp.isfinite(zeta), zeta, middle[0, 0])
@@ -132,14 +132,14 @@ def simulate_pool(key: jax.Array, n: int, rank: int, cap: int, size: int) -> Win
     return _simulate(n, rank, cap, -(-size // BATCHES), seed, jax.random.key_impl(key))
 
 
-def window_values(table: Table | StepTable, zeta: jax.Array, low: float, high: float) -> jax.Array:
+def window_values(table: QuantileTable | StepTable, zeta: jax.Array, low: float, high: float) -> jax.Array:
     """Q(ζ; θ), with the ends of the range at ranks that do not exist."""
     finite = jnp.isfinite(zeta)
     value = table.quantile(jnp.where(finite, zeta, 0.0))
     return jnp.where(finite, value, jnp.where(zeta < 0, low, high))
 
 
-def window_score(table: Table | StepTable, zeta: jax.Array, ranks: Ranks) -> jax.Array:
+def window_score(table: QuantileTable | StepTable, zeta: jax.Array, ranks: Ranks) -> jax.Array:
     """∂ log f(window; θ)/∂θ, shape (..., d), of windows (..., 2K+1) on the uniform scale.
 
     A window of values that stay where they are is one whose ζ move with velocity Z(ζ). Its density on the scale of ζ

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from confide._compile import IN_A_HURRY
+from confide._compile import FAST_COMPILE
 from confide.likelihood.record_law.fixed import record_law
 from confide.likelihood.record_law.record import Floats, RecordLaw, room_for
 from confide.likelihood.record_law.skeleton import CHANGES
@@ -60,7 +60,7 @@ def moments_at(law: RecordLaw | MovingLaw, thetas: Floats) -> tuple[Floats, Floa
     return mean, (centred * weights[:, None]) @ centred.swapaxes(1, 2)
 
 
-@partial(jax.jit, compiler_options=IN_A_HURRY)
+@partial(jax.jit, compiler_options=FAST_COMPILE)
 def _moving_moments(law: MovingLaw, thetas: jax.Array) -> tuple[jax.Array, jax.Array]:
     return jax.vmap(lambda theta: moments(*law.at(theta)))(thetas)
 
@@ -102,13 +102,13 @@ def slopes_at(law: RecordLaw | MovingLaw, thetas: Floats) -> Nodes:
     return Nodes(np.zeros_like(dw), dw)
 
 
-@partial(jax.jit, compiler_options=IN_A_HURRY)
+@partial(jax.jit, compiler_options=FAST_COMPILE)
 def _moving_nodes(law: MovingLaw, thetas: jax.Array) -> Nodes:
     s, weights = jax.vmap(law.at)(thetas)
     return Nodes(_padded(s[:, 0], "edge"), _padded(weights, "constant"))
 
 
-@partial(jax.jit, compiler_options=IN_A_HURRY)
+@partial(jax.jit, compiler_options=FAST_COMPILE)
 def _moving_slopes(law: MovingLaw, thetas: jax.Array) -> Nodes:
     ds, dw = jax.vmap(jax.jacfwd(law.at))(thetas)
     return Nodes(_padded(jnp.swapaxes(ds[:, 0], 1, 2), "constant"), _padded(jnp.swapaxes(dw, 1, 2), "constant"))

@@ -59,7 +59,7 @@ class Jumps(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Frame:
+class PanelSkeleton:
     """Panels as far as they are known without θ: their edges, between the atoms, and the pieces of s.
 
     The panels from `edges[begins[i]]` on lie in the piece of number `piece[i]`. `atoms` is s at the two atoms; `jumps`
@@ -85,7 +85,7 @@ class Frame:
 
 
 @once
-def frame(population: Population, statistic: Statistic, changes: int = CHANGES) -> Frame:
+def frame(population: Population, statistic: Statistic, changes: int = CHANGES) -> PanelSkeleton:
     """The frame of a continuous population; s changes by at most 2^−changes of its range on a panel."""
     if changes > _MOST_CHANGES:
         raise AccuracyError(
@@ -107,7 +107,9 @@ def frame(population: Population, statistic: Statistic, changes: int = CHANGES) 
     first, last = np.searchsorted(pieces.ends, low, side="right") - 1, np.searchsorted(pieces.ends, high) - 1
     begins = np.searchsorted(kept, np.maximum(pieces.ends[first : last + 1], low))
     piece, atoms = np.arange(first, last + 1), s_at(statistic, kept[[0, -1]])
-    return Frame(pieces, kept, begins, piece, atoms, _jumps(pieces, np.append(kept[begins], high), piece, atoms))
+    return PanelSkeleton(
+        pieces, kept, begins, piece, atoms, _jumps(pieces, np.append(kept[begins], high), piece, atoms)
+    )
 
 
 def _jumps(pieces: Pieces, ends: Floats, piece: NDArray[np.intp], atoms: Floats) -> Jumps:

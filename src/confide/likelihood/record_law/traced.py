@@ -25,7 +25,7 @@ from confide.errors import AccuracyError
 from confide.likelihood.cached import once
 from confide.likelihood.record_law.pieces import s_at
 from confide.likelihood.record_law.record import NODES, WEIGHTS, Floats, RecordLaw
-from confide.likelihood.record_law.skeleton import CHANGES, Frame, frame
+from confide.likelihood.record_law.skeleton import CHANGES, PanelSkeleton, frame
 from confide.likelihood.record_law.slopes import WITH_ENDS, moves, panel_weights
 from confide.population import Population, density, quadrature, tails
 from confide.population.splitting import middles
@@ -41,7 +41,7 @@ _ROUNDS, _SPLITS = 10, 6
 _ROUGH_NODES, _ROUGH_WEIGHTS = np.polynomial.legendre.leggauss(11)
 
 
-class Panels(NamedTuple):
+class TracedPanels(NamedTuple):
     """The panels at one θ, in order, and the piece of s of each; piece i has panels first[i] to last[i]."""
 
     edges: jax.Array
@@ -50,7 +50,7 @@ class Panels(NamedTuple):
     last: jax.Array
 
 
-def panels(population: Population, at: Frame, theta: jax.Array) -> Panels:
+def panels(population: Population, at: PanelSkeleton, theta: jax.Array) -> TracedPanels:
     """The frame, cut at θ's quantiles, kinks and ends of the support. Their number does not depend on θ."""
     theta = lax.stop_gradient(theta)
     start, stop = (jnp.clip(end, at.low, at.high) for end in density.support(population, theta))
@@ -65,7 +65,7 @@ def panels(population: Population, at: Frame, theta: jax.Array) -> Panels:
     position = jnp.zeros(edges.size, dtype=int).at[order].set(jnp.arange(edges.size))
     first = position[at.begins]
     last = jnp.concatenate([first[1:], jnp.asarray([edges.size - 1])]) - 1
-    return Panels(edges[order], jnp.asarray(at.piece)[jnp.cumsum(begin)[:-1] - 1], first, last)
+    return TracedPanels(edges[order], jnp.asarray(at.piece)[jnp.cumsum(begin)[:-1] - 1], first, last)
 
 
 def _places(population: Population, theta: jax.Array) -> list[jax.Array]:
@@ -114,7 +114,7 @@ def nodes(population: Population, theta: jax.Array, a: jax.Array, b: jax.Array) 
     return x, panel_weights(population, x, half, theta)
 
 
-def edges_and_atoms(population: Population, at: Frame, theta: jax.Array) -> tuple[jax.Array, jax.Array]:
+def edges_and_atoms(population: Population, at: PanelSkeleton, theta: jax.Array) -> tuple[jax.Array, jax.Array]:
     """What is not on a panel: values and weights of the mass up to the first edge and from the last one on.
 
     Where the derivative comes from the distribution function, which needs no atoms for it, also the two sides of every

@@ -38,7 +38,7 @@ _AT_ONCE = 2**18
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class FineResult:
     """log p (B, Y), how far twice the frequencies move it, and the score (B, Y, d) if slopes were given."""
 
     log_prob: Floats
@@ -73,7 +73,7 @@ class Fine:
     step: float
     frequencies: int
 
-    def __call__(self, record: Record, y: Floats, spread: Any = None) -> Found:
+    def __call__(self, record: Record, y: Floats, spread: Any = None) -> FineResult:
         """p(y | θ) of the mean of such records; `spread` are the nodes spread for `nufft`, if they are known."""
         record = self._with_atoms_taken_out(record)
         y, log_share = self._pulled_in(record, y)
@@ -85,7 +85,7 @@ class Fine:
         safe = np.where(usable, sums.total, 1.0)
         log_prob = np.where(usable, sums.top + np.log(safe), -np.inf) + log_share
         error = np.where(usable, sums.moved / safe, np.inf)
-        return Found(log_prob, error, sums.slope / safe[..., None] if record.weight_slopes is not None else None)
+        return FineResult(log_prob, error, sums.slope / safe[..., None] if record.weight_slopes is not None else None)
 
     @property
     def _closed(self) -> int:

@@ -25,7 +25,7 @@ from confide.likelihood.record_law.moments import MovingLaw, nodes_at, slopes_at
 from confide.likelihood.record_law.record import ORDER, RecordLaw
 from confide.likelihood.record_law.skeleton import CHANGES, frame
 from confide.likelihood.slow_inversion import nufft
-from confide.likelihood.slow_inversion.contour_sums import Fine, Found
+from confide.likelihood.slow_inversion.contour_sums import Fine, FineResult
 from confide.likelihood.slow_inversion.contours import Record
 from confide.likelihood.slow_inversion.sums import in_sums
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 #: which θ and values are answered, and what was found there
-Answer = tuple[tuple[NDArray[np.intp], ...], Found]
+Answer = tuple[tuple[NDArray[np.intp], ...], FineResult]
 
 #: frequencies to begin with, how many times more at each attempt, and the most
 _FEWEST, _MORE, _MOST = 2**11, 4, 2**17

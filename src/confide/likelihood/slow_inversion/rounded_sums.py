@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy import fft
 
 from confide.likelihood.inversion.atoms import atom_values, nearest_atom, too_many, ways
-from confide.likelihood.local.response import Cells, level_law
+from confide.likelihood.local.response import ResponseCells, level_law
 from confide.likelihood.noise.channel import noise_step, noise_transform
 from confide.likelihood.noise.density import log_noise
 
@@ -37,7 +37,7 @@ _ROUNDING = 1e-15
 
 
 @dataclass(frozen=True, eq=False)
-class Record:
+class CellRecord:
     """One record at one θ: its atoms with their shares, the range of its values, and how it is cut into cells."""
 
     model: Model
@@ -48,7 +48,7 @@ class Record:
     def cut(self, thresholds: Floats) -> tuple[Floats, Floats, Floats]:
         """The shares of the atoms; and of cells between thresholds, outside of atoms, a value and the mass of each."""
         law = level_law(self.model.population, self.model.channel.statistic, thresholds)
-        assert isinstance(law, Cells)
+        assert isinstance(law, ResponseCells)
         mass, s = law.weights_at(self.theta[None])[0], law.s[0]
         place = nearest_atom(s, self.atoms)
         shares = np.bincount(place[place >= 0], mass[place >= 0], self.atoms.size)
@@ -57,7 +57,7 @@ class Record:
 
 def log_likelihood(model: Model, theta: Floats, ends: tuple[float, float], y: Floats) -> tuple[Floats, Floats]:
     """log p at values y for one θ at which s lies between `ends`, and how far off p may be, relative to it."""
-    record = Record(model, theta, atom_values(model.population, model.channel.statistic), ends)  # type: ignore[arg-type]
+    record = CellRecord(model, theta, atom_values(model.population, model.channel.statistic), ends)  # type: ignore[arg-type]
     n, transform = model.channel.n, noise_transform(model)
     assert transform is not None
     step = noise_step(transform)
@@ -79,7 +79,7 @@ def log_likelihood(model: Model, theta: Floats, ends: tuple[float, float], y: Fl
         return np.log(p) + top, np.where(p > 0, (moved + _ROUNDING * noise.sum(axis=1)) / p, np.inf)
 
 
-def _few_outside(record: Record, n: int, step: float, index: Floats) -> tuple[Floats, bool]:
+def _few_outside(record: CellRecord, n: int, step: float, index: Floats) -> tuple[Floats, bool]:
     """P(rounded to each point, and no record outside the atoms, or one); and whether one was asked for."""
     found, shares = np.zeros(index.size), record.cut(np.zeros(0))[0]
     atoms, shares = record.atoms[shares > 0], shares[shares > 0]
@@ -103,7 +103,7 @@ def _few_outside(record: Record, n: int, step: float, index: Floats) -> tuple[Fl
     return found + np.diff(np.concatenate([[0.0], below, [total[-1] * weight.sum()]])), True
 
 
-def _more_outside(record: Record, n: int, step: float, index: Floats, cells: int, single: bool) -> Floats:
+def _more_outside(record: CellRecord, n: int, step: float, index: Floats, cells: int, single: bool) -> Floats:
     """P(sum below the first point's cell, between points, and all), with two records outside the atoms, or one."""
     low, high = record.ends
     width = (high - low) / cells

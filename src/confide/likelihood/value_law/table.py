@@ -28,7 +28,7 @@ _ENTRIES = 257
 _FURTHEST = 745.0  # σ(−745) is the least positive number
 
 
-class Table(NamedTuple):
+class QuantileTable(NamedTuple):
     """Q and Z at one θ. Segment i lies between starts[i] and stops[i]; its entries are (segments, entries[, d])."""
 
     #: the logits left and right of each kink, in order, and the kinks' values
@@ -112,7 +112,7 @@ def _share(low: jax.Array, high: jax.Array) -> jax.Array:
     return jnp.where(high < 0, sigmoid(high) - sigmoid(low), sigmoid(-low) - sigmoid(-high))
 
 
-def quantile_table(law: TransformedLaw, theta: jax.Array, low: jax.Array, high: jax.Array) -> Table:
+def quantile_table(law: TransformedLaw, theta: jax.Array, low: jax.Array, high: jax.Array) -> QuantileTable:
     """Q and Z at θ for ζ between low and high; differentiable in θ (Z is held)."""
     found = survey(law, theta, jnp.zeros(0))
     v = kink_values(law, theta)
@@ -136,7 +136,7 @@ def quantile_table(law: TransformedLaw, theta: jax.Array, low: jax.Array, high: 
     # a segment ends where an atom begins: at its last entry the law is looked at from below
     before, after = (part[count:].reshape(*values.shape, -1) for part in (strict, weak))
     velocity = jnp.concatenate([after[:, :-1], before[:, -1:]], axis=1)
-    return Table(rungs, v[places], at_rungs, starts, stops, values, velocity)
+    return QuantileTable(rungs, v[places], at_rungs, starts, stops, values, velocity)
 
 
 class StepTable(NamedTuple):

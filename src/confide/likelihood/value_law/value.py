@@ -23,7 +23,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from confide._compile import by_itself
+from confide._compile import materialize
 from confide.errors import IncompatibleError
 from confide.expression import Expression
 from confide.expression.evaluate import evaluate
@@ -142,8 +142,8 @@ class TransformedLaw(eqx.Module):
         v = jax.lax.stop_gradient(v)
         points = jnp.concatenate([jnp.asarray(self.knots), x.ravel()])
         # or else they are computed anew for each of the masses below
-        lower = by_itself(jax.vmap(lambda p: tails.cdf(self.population, p, theta))(points))
-        upper = by_itself(jax.vmap(lambda p: tails.survival(self.population, p, theta))(points))
+        lower = materialize(jax.vmap(lambda p: tails.cdf(self.population, p, theta))(points))
+        upper = materialize(jax.vmap(lambda p: tails.survival(self.population, p, theta))(points))
         knots = Tails(lower[: self.knots.size], upper[: self.knots.size])
         at = Tails(lower[self.knots.size :].reshape(x.shape), upper[self.knots.size :].reshape(x.shape))
         below = above = low_size = high_size = jnp.zeros(jnp.shape(v))

@@ -15,7 +15,7 @@ import numpy as np
 from confide.channel import Channel
 from confide.releasing.auditing.shapes import Shape
 from confide.releasing.auditing.switches import switch_points, values_at
-from confide.releasing.quantise import Grid
+from confide.releasing.quantise import StepGrid
 
 #: texts that a file may hold in place of a number; some are numbers to some readers
 TEXTS = (
@@ -31,14 +31,14 @@ OBJECTS = (
 
 
 @dataclass(frozen=True)
-class Cell:
+class OddCell:
     """What a record holds, and the number that it stands for: NaN if it is missing, None if the reader may choose."""
 
     value: Any
     means: float | None
 
 
-def numbers(channel: Channel, grid: Grid, generator: np.random.Generator) -> list[float]:
+def numbers(channel: Channel, grid: StepGrid, generator: np.random.Generator) -> list[float]:
     """Finite numbers around everything that the release decides by: bounds, switches, zero, the grid, the lattice."""
     low, high = channel.statistic.bounds
     places = [low, high, 0.0, -0.0, *switch_points(channel, generator)]
@@ -71,57 +71,59 @@ def extremes(channel: Channel, candidates: list[float]) -> list[float]:
     return [candidates[index] for index in sorted(picked)]
 
 
-def _whole(smallest: int, largest: int) -> Callable[[float], Cell]:
-    def fit(x: float) -> Cell:
+def _whole(smallest: int, largest: int) -> Callable[[float], OddCell]:
+    def fit(x: float) -> OddCell:
         value = min(max(round(x), smallest), largest)
-        return Cell(value, float(value))
+        return OddCell(value, float(value))
 
     return fit
 
 
-def _single(x: float) -> Cell:
+def _single(x: float) -> OddCell:
     value = float(np.float32(min(max(x, -3.4e38), 3.4e38)))
-    return Cell(value, value)
+    return OddCell(value, value)
 
 
-def _decimal(x: float) -> Cell:
+def _decimal(x: float) -> OddCell:
     value = round(Decimal(min(max(x, -1e18), 1e18)), 9)
     # an engine may round a decimal of more digits than a double holds to either side
-    return Cell(value, float(value) if abs(value) < 2**20 else None)
+    return OddCell(value, float(value) if abs(value) < 2**20 else None)
 
 
 #: how a number is written in a column of a type
-FITS: dict[str, Callable[[float], Cell]] = {
-    "float64": lambda x: Cell(x, x),
+FITS: dict[str, Callable[[float], OddCell]] = {
+    "float64": lambda x: OddCell(x, x),
     "float32": _single,
     "int64": _whole(-(2**63), 2**63 - 1),
     "int32": _whole(-(2**31), 2**31 - 1),
     "uint64": _whole(0, 2**64 - 1),
-    "bool": lambda x: Cell(x > 0, float(x > 0)),
+    "bool": lambda x: OddCell(x > 0, float(x > 0)),
     "decimal": _decimal,
-    "text": lambda x: Cell(repr(x), x),
+    "text": lambda x: OddCell(repr(x), x),
     # ints and floats side by side, so that a type inferred from them depends on each
-    "inferred": lambda x: Cell(int(x), x) if x == int(x) and abs(x) < 2**53 else Cell(x, x),
-    "objects": lambda x: Cell(int(x), x) if x == int(x) and abs(x) < 2**53 else Cell(x, x),
+    "inferred": lambda x: OddCell(int(x), x) if x == int(x) and abs(x) < 2**53 else OddCell(x, x),
+    "objects": lambda x: OddCell(int(x), x) if x == int(x) and abs(x) < 2**53 else OddCell(x, x),
 }
 _FLOATS = ("float64", "float32")
 
 
-def strange(shape: Shape, generator: np.random.Generator) -> list[Cell]:
+def strange(shape: Shape, generator: np.random.Generator) -> list[OddCell]:
     """Cells of a type that hold no plain number: missing ones, and whatever else the type can hold."""
-    kind, found = shape.kind, [Cell(None, math.nan)]
+    kind, found = shape.kind, [OddCell(None, math.nan)]
     if kind in (*_FLOATS, "inferred", "objects"):
-        found += [Cell(value, math.nan) for value in (math.nan, math.inf, -math.inf)]
+        found += [OddCell(value, math.nan) for value in (math.nan, math.inf, -math.inf)]
     if kind == "text":
-        found = [Cell("", math.nan), *(Cell(text, None) for text in TEXTS[1:])]
+        found = [OddCell("", math.nan), *(OddCell(text, None) for text in TEXTS[1:])]
     if kind == "objects":
-        found += [Cell(value, None) for value in OBJECTS]
+        found += [OddCell(value, None) for value in OBJECTS]
     if shape == Shape("postgres", "decimal"):
-        found += [Cell(Decimal(text), None) for text in ("NaN", "Infinity", "-Infinity", "1e400", "1e-400", "-1e308")]
+        found += [
+            OddCell(Decimal(text), None) for text in ("NaN", "Infinity", "-Infinity", "1e400", "1e-400", "-1e308")
+        ]
     return [found[index] for index in generator.permutation(len(found))]
 
 
-def fitted(kind: str, candidates: Iterable[float]) -> list[Cell]:
+def fitted(kind: str, candidates: Iterable[float]) -> list[OddCell]:
     """Numbers as cells of a column's type, each once."""
     cells = {(type(cell.value), repr(cell.value)): cell for cell in map(FITS[kind], candidates)}
     return list(cells.values())

@@ -14,7 +14,7 @@ import numpy as np
 
 from confide.channel import Channel
 from confide.published.part import Hashed, Part, Rows
-from confide.releasing.auditing.cells import Cell, extremes, fitted, numbers, strange
+from confide.releasing.auditing.cells import OddCell, extremes, fitted, numbers, strange
 from confide.releasing.auditing.shapes import TEXT_FILES, Shape
 from confide.releasing.plan import Plan
 
@@ -23,14 +23,14 @@ LONG = 21_000
 
 
 @dataclass(frozen=True)
-class Family:
+class Neighbours:
     """One table, the row that differs, and all that it may hold."""
 
     plan: Plan
     shape: Shape
-    records: tuple[Cell, ...]
+    records: tuple[OddCell, ...]
     row: int
-    cells: tuple[Cell, ...]
+    cells: tuple[OddCell, ...]
     part: Part | None
     missing: float | str | None
     ids: tuple[int, ...] | None
@@ -49,13 +49,13 @@ class Family:
             return first <= _place(self.ids[self.row]) < last
         return self.part is None or self.part.start <= self.row < self.part.stop
 
-    def values(self, cell: Cell) -> list[object]:
+    def values(self, cell: OddCell) -> list[object]:
         """The column of the table in which the row holds this cell."""
         column = [record.value for record in self.records]
         column[self.row] = cell.value
         return column
 
-    def meaning(self, cell: Cell) -> str | None:
+    def meaning(self, cell: OddCell) -> str | None:
         """What a cell counts as, imputed and clipped; cells with one meaning must give one answer. None: unknown."""
         if cell.means is None:
             return None
@@ -71,7 +71,7 @@ def _place(identifier: int) -> int:
     return int(hashlib.md5(str(identifier).encode(), usedforsecurity=False).hexdigest()[:8], 16)
 
 
-def draw_family(plan: Plan, shape: Shape, size: int, generator: np.random.Generator) -> Family:
+def draw_family(plan: Plan, shape: Shape, size: int, generator: np.random.Generator) -> Neighbours:
     """A family of tables of a shape, around what the channel decides by."""
     channel = plan.channel
     candidates = numbers(channel, plan.grid, generator)
@@ -89,10 +89,12 @@ def draw_family(plan: Plan, shape: Shape, size: int, generator: np.random.Genera
     row = _row(part, total, generator)
     if missing == "public" and part is None:
         records, ids = _with_a_gap(shape, records, ids)
-    return Family(plan, shape, tuple(records), row, _chosen(ends, odd, present, size, generator), part, missing, ids)
+    return Neighbours(
+        plan, shape, tuple(records), row, _chosen(ends, odd, present, size, generator), part, missing, ids
+    )
 
 
-def draw_long(plan: Plan, shape: Shape, size: int, generator: np.random.Generator) -> Family:
+def draw_long(plan: Plan, shape: Shape, size: int, generator: np.random.Generator) -> Neighbours:
     """A part at the end of a long file, and a first row outside of it that must not matter.
 
     A reader that guesses types from the first records reads the last ones as whole numbers, or not, by what the first
@@ -102,15 +104,15 @@ def draw_long(plan: Plan, shape: Shape, size: int, generator: np.random.Generato
     low, high = plan.channel.statistic.bounds
     whole = float(math.floor(low) if math.floor(low) >= low else math.ceil(low))
     filler = fitted(shape.kind, [whole])[0]
-    first = Cell(str(int(whole)), whole)
+    first = OddCell(str(int(whole)), whole)
     last = fitted(shape.kind, (low + (high - low) * generator.random(16)).tolist())
-    records = [first, *([Cell(str(int(filler.means or 0)), filler.means)] * LONG)]
+    records = [first, *([OddCell(str(int(filler.means or 0)), filler.means)] * LONG)]
     records += [last[index] for index in generator.integers(len(last), size=plan.channel.n)]
     texts = ["n/a", "true", "2020-01-01", '"3', "9" * 30, ""]
     chosen = [texts[index] for index in generator.permutation(len(texts))[: max(size - 2, 1)]]
-    cells = (first, *(Cell(text, None) for text in (f"{whole + 0.25:g}", *chosen)))
+    cells = (first, *(OddCell(text, None) for text in (f"{whole + 0.25:g}", *chosen)))
     part = Rows(len(records) - plan.channel.n, len(records))
-    return Family(plan, shape, tuple(records), 0, cells, part, (low + high) / 2, None)
+    return Neighbours(plan, shape, tuple(records), 0, cells, part, (low + high) / 2, None)
 
 
 def _ends(channel: Channel, candidates: list[float], generator: np.random.Generator) -> list[float]:
@@ -130,7 +132,7 @@ def _round_numbers(channel: Channel) -> list[float]:
     return [*even, *(float(whole) for whole in map(round, even) if low <= whole <= high)]
 
 
-def _records(even: list[Cell], present: list[Cell], total: int, generator: np.random.Generator) -> list[Cell]:
+def _records(even: list[OddCell], present: list[OddCell], total: int, generator: np.random.Generator) -> list[OddCell]:
     """Records of a table: round numbers, anything, or round numbers first, by which a reader might judge the rest."""
     rounded = int(generator.choice([total, 0, -(-total // 3)]))
     pools = [even] * rounded + [present] * (total - rounded)
@@ -176,16 +178,20 @@ def _part(shape: Shape, n: int, generator: np.random.Generator) -> tuple[Part | 
 
 
 def _with_a_gap(
-    shape: Shape, records: list[Cell], ids: tuple[int, ...] | None
-) -> tuple[list[Cell], tuple[int, ...] | None]:
+    shape: Shape, records: list[OddCell], ids: tuple[int, ...] | None
+) -> tuple[list[OddCell], tuple[int, ...] | None]:
     """One more record, at the end, that lacks a value: which one does is public here, and it is dropped."""
-    gap = Cell("" if shape.kind == "text" else None, math.nan)
+    gap = OddCell("" if shape.kind == "text" else None, math.nan)
     return [*records, gap], None if ids is None else (*ids, ids[-1] + 1)
 
 
 def _chosen(
-    ends: Sequence[Cell], odd: Sequence[Cell], present: Sequence[Cell], size: int, generator: np.random.Generator
-) -> tuple[Cell, ...]:
+    ends: Sequence[OddCell],
+    odd: Sequence[OddCell],
+    present: Sequence[OddCell],
+    size: int,
+    generator: np.random.Generator,
+) -> tuple[OddCell, ...]:
     """Extremes first, as only they move a number as far as is allowed; of the rest as many of either sort."""
     cells = list(ends[: max(size // 2, 2)])
     cells += odd[: max(size - len(cells) - 1, 1)] if len(odd) > len(ends) else odd[: max((size - len(cells)) // 2, 1)]

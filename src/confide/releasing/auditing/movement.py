@@ -17,7 +17,7 @@ from typing import Any
 from confide.mechanism import SmoothLaw
 from confide.privacy import ZCDP, PureDP
 from confide.releasing.plan import Additive, Plan, ResponsePlan, squared_sensitivity
-from confide.releasing.ranks import Ranks, Smooth
+from confide.releasing.ranks import RanksPlan, Smooth
 from confide.statistic import Each
 
 Numbers = Sequence[int]
@@ -34,7 +34,7 @@ def movement_of(plan: Plan) -> Check:
             return _additive(plan)
         case Smooth():
             return _smooth(plan)
-        case Ranks():
+        case RanksPlan():
             return _ranks(plan)
     raise AssertionError(plan)
 
@@ -101,7 +101,7 @@ def _smooth(plan: Smooth) -> Check:
     return check
 
 
-def _ranks(plan: Ranks) -> Check:
+def _ranks(plan: RanksPlan) -> Check:
     """The largest ratio of the two laws of the published point, in fractions."""
     promise = plan.channel.guarantee
     assert isinstance(promise, PureDP)
@@ -120,7 +120,7 @@ def _ranks(plan: Ranks) -> Check:
     return check
 
 
-def _law(plan: Ranks, window: Numbers) -> tuple[list[int], list[int], int]:
+def _law(plan: RanksPlan, window: Numbers) -> tuple[list[int], list[int], int]:
     edges, weights = plan.pieces(window)
     total = sum((b - a) * weight for (a, b), weight in zip(pairwise(edges), weights, strict=True))
     return edges, weights, total

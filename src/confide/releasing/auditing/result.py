@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from confide.channel import Channel
-from confide.releasing.auditing.cells import Cell
-from confide.releasing.auditing.families import Family
+from confide.releasing.auditing.cells import OddCell
+from confide.releasing.auditing.families import Neighbours
 from confide.releasing.auditing.outcomes import Outcome
 
 
@@ -17,8 +17,8 @@ class Failure:
     """Two generated tables that differ in one record, and what gives that record away."""
 
     problem: str
-    family: Family
-    cells: tuple[Cell, Cell]
+    family: Neighbours
+    cells: tuple[OddCell, OddCell]
     outcomes: tuple[Outcome, Outcome]
 
     @property
@@ -52,7 +52,7 @@ class Failure:
         return "\n".join(lines)
 
 
-def _runs(family: Family) -> str:
+def _runs(family: Neighbours) -> str:
     """The records, equal ones in a row written once; the one that differs is a question mark."""
     texts = [repr(record.value) for record in family.records]
     texts[family.row] = "?"

@@ -16,7 +16,7 @@ from confide.releasing.ledger import budget as budgets
 from confide.releasing.ledger.book import Book, damaged, now
 from confide.releasing.ledger.budget import NOTHING, Amount
 from confide.releasing.ledger.names import canonical
-from confide.releasing.ledger.places import EMPTY, Piece, covers, raised
+from confide.releasing.ledger.places import EMPTY, PartPiece, covers, raised
 
 
 @dataclass(frozen=True)
@@ -55,8 +55,8 @@ class Charge:
     scheme: str | None
     after: Amount
     worst: Amount = NOTHING
-    old: Sequence[Piece] = ()
-    new: Sequence[Piece] = ()
+    old: Sequence[PartPiece] = ()
+    new: Sequence[PartPiece] = ()
 
 
 def new_account(name: str, budget: Privacy) -> Account:
@@ -115,7 +115,7 @@ def parallel(book: Book, account: Account, guarantee: Privacy, part: Part, schem
     """What a release from a part of a scheme would cost: the worst place of the scheme may not be in it."""
     start, stop = extent(part)
     last = book.last(account.name, scheme)
-    old: Sequence[Piece] = book.pieces(account.name, scheme, start, stop)
+    old: Sequence[PartPiece] = book.pieces(account.name, scheme, start, stop)
     if (last is None) != (not old) or not covers(old or EMPTY, start, stop):
         raise damaged(f"parts of {account.name!r} are missing")
     before = NOTHING if last is None else budgets.read(last["worst"])

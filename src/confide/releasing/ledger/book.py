@@ -15,7 +15,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from confide.published.errors import LedgerError
 from confide.releasing.ledger import budget as budgets
-from confide.releasing.ledger.places import Piece
+from confide.releasing.ledger.places import PartPiece
 from confide.releasing.ledger.tables import chunks, datasets, pieces, releases
 
 #: bytes of a table that are stored in one row
@@ -158,7 +158,7 @@ class Book:
                 return name
         return None
 
-    def pieces(self, dataset: str, scheme: str, start: int, stop: int) -> list[Piece]:
+    def pieces(self, dataset: str, scheme: str, start: int, stop: int) -> list[PartPiece]:
         """The pieces of a scheme that a part covers, and those beside it."""
         here = (pieces.c.dataset == dataset, pieces.c.scheme == scheme)
         before = sa.select(sa.func.max(pieces.c.start)).where(*here, pieces.c.start < max(start, 1))
@@ -168,9 +168,9 @@ class Book:
         query = sa.select(pieces).where(*here, pieces.c.start >= first, pieces.c.start <= stop)
         rows = self._connection.execute(query.order_by(pieces.c.start)).all()
         found = [self._sound("piece", row) for row in rows]
-        return [Piece(row["start"], row["stop"], budgets.read(row["total"])) for row in found]
+        return [PartPiece(row["start"], row["stop"], budgets.read(row["total"])) for row in found]
 
-    def replace_pieces(self, dataset: str, scheme: str, old: Sequence[Piece], new: Sequence[Piece]) -> None:
+    def replace_pieces(self, dataset: str, scheme: str, old: Sequence[PartPiece], new: Sequence[PartPiece]) -> None:
         """Write what has changed of a profile."""
         gone = [piece.start for piece in old if piece not in new]
         come = [piece for piece in new if piece not in old]

@@ -18,7 +18,7 @@ TOP = 2**63 - 1
 
 
 @dataclass(frozen=True)
-class Piece:
+class PartPiece:
     """Places from start to stop − 1, which were all promised the same."""
 
     start: int
@@ -27,17 +27,17 @@ class Piece:
 
 
 #: the profile of a scheme that nothing was released from
-EMPTY = (Piece(0, TOP, NOTHING),)
+EMPTY = (PartPiece(0, TOP, NOTHING),)
 
 
-def covers(pieces: Sequence[Piece], start: int, stop: int) -> bool:
+def covers(pieces: Sequence[PartPiece], start: int, stop: int) -> bool:
     """Whether pieces follow each other without a gap, over [start, stop): a lost piece would be a lost payment."""
     meet = all(first.stop == second.start for first, second in pairwise(pieces))
     sound = all(0 <= piece.start < piece.stop <= TOP for piece in pieces)
     return bool(pieces) and meet and sound and pieces[0].start <= start and stop <= pieces[-1].stop
 
 
-def raised(pieces: Sequence[Piece], start: int, stop: int, cost: Amount) -> tuple[list[Piece], Amount]:
+def raised(pieces: Sequence[PartPiece], start: int, stop: int, cost: Amount) -> tuple[list[PartPiece], Amount]:
     """The pieces after a release from [start, stop), and the most that a place in it has been promised.
 
     >>> from fractions import Fraction
@@ -46,7 +46,7 @@ def raised(pieces: Sequence[Piece], start: int, stop: int, cost: Amount) -> tupl
     >>> [(piece.start, piece.stop, str(piece.total[0])) for piece in pieces][0], str(worst[0])
     ((0, 10, '1/2'), '1/2')
     """
-    changed: list[Piece] = []
+    changed: list[PartPiece] = []
     worst = NOTHING
     for piece in pieces:
         first, last = max(piece.start, start), min(piece.stop, stop)
@@ -56,13 +56,13 @@ def raised(pieces: Sequence[Piece], start: int, stop: int, cost: Amount) -> tupl
         dearer = plus(piece.total, cost)
         worst = larger(worst, dearer)
         changed += [replace(piece, stop=first)] * (piece.start < first)
-        changed.append(Piece(first, last, dearer))
+        changed.append(PartPiece(first, last, dearer))
         changed += [replace(piece, start=last)] * (last < piece.stop)
     return _joined(changed), worst
 
 
-def _joined(pieces: Sequence[Piece]) -> list[Piece]:
-    joined: list[Piece] = []
+def _joined(pieces: Sequence[PartPiece]) -> list[PartPiece]:
+    joined: list[PartPiece] = []
     for piece in pieces:
         if joined and joined[-1].total == piece.total:
             joined[-1] = replace(joined[-1], stop=piece.stop)

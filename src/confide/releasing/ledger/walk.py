@@ -14,7 +14,7 @@ from confide.releasing.ledger import budget as budgets
 from confide.releasing.ledger.account import Account
 from confide.releasing.ledger.book import Book, damaged
 from confide.releasing.ledger.budget import NOTHING, Amount
-from confide.releasing.ledger.places import EMPTY, TOP, Piece, raised
+from confide.releasing.ledger.places import EMPTY, TOP, PartPiece, raised
 
 
 def walk(book: Book) -> None:
@@ -32,7 +32,7 @@ def walk(book: Book) -> None:
 
 def _dataset(book: Book, account: Account) -> None:
     head, count, everywhere = "", 0, NOTHING
-    profiles: defaultdict[str, list[Piece]] = defaultdict(lambda: list(EMPTY))
+    profiles: defaultdict[str, list[PartPiece]] = defaultdict(lambda: list(EMPTY))
     worst: defaultdict[str, Amount] = defaultdict(lambda: NOTHING)
     for row in book.entries(account.name):
         count += 1
