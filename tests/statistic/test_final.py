@@ -102,3 +102,26 @@ def test_noise_that_no_route_knows_is_not_taken_for_gaussian():
 
     with pytest.raises(cf.IncompatibleError, match="derive a law of your own from Law"):
         AdditiveLaw(Logistic(1.0))
+
+
+class Trimmed(cf.Statistic):
+    """A statistic of a user's own, with a number of its own."""
+
+    def __init__(self, expression, bounds, fraction):
+        object.__setattr__(self, "fraction", fraction)
+        super().__init__(expression, bounds)
+
+    def summary(self, records, window=0):
+        return self.values(records).mean(axis=-1) * (1 - self.fraction)
+
+    def sensitivity(self, n, norm=1):
+        return 1.0
+
+
+def test_what_a_user_stores_in_a_statistic_tells_it_from_others():
+    """Caches and compiled functions are found by it: one trimmed mean was taken for another."""
+    one, other = Trimmed("x", (0, 1), 0.1), Trimmed("x", (0, 1), 0.2)
+    assert one != other and one == Trimmed("x", (0, 1), 0.1) and hash(one) == hash(Trimmed("x", (0, 1), 0.1))
+    assert cf.Quantile("x", 0.2, (0, 1)) != cf.Quantile("x", 0.3, (0, 1)) == cf.Quantile("x", 0.3, (0, 1))
+    with pytest.raises(cf.InvalidArgument, match="fraction"):
+        hash(Trimmed("x", (0, 1), [0.1]))

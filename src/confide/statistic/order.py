@@ -141,9 +141,6 @@ class Quantile(OrderStatistic):
         """How it is spoken of."""
         return f"the {self.q:g}-quantile of"
 
-    def _key(self) -> tuple[Any, ...]:
-        return *super()._key(), self.q
-
     def rank(self, n: int) -> int:
         """⌈qn⌉, with q read as the decimal that was written: 0.07 · 100 is 7, not 7.000000000000001."""
         return math.ceil(Fraction(repr(self.q)) * check_count(n))

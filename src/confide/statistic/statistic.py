@@ -63,13 +63,20 @@ class Statistic(ABC):
         return f"the {words} of"
 
     def _key(self) -> tuple[Any, ...]:
-        return type(self), self.transforms, self.bounds
+        # all that is stored, also by a class of the user's own: compiled programs and caches are found by it
+        return type(self), tuple(sorted(vars(self).items(), key=operator.itemgetter(0)))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Statistic) and self._key() == other._key()
 
     def __hash__(self) -> int:
-        return hash(self._key())
+        try:
+            return hash(self._key())
+        except TypeError:
+            name, value = next((n, v) for n, v in vars(self).items() if not _hashable(v))
+            raise InvalidArgument(
+                name, value, "cannot be compared by value", "store a number, a text or a tuple"
+            ) from None
 
     @property
     def dimension(self) -> int:
@@ -145,6 +152,14 @@ def check_count(n: object) -> int:
     if isinstance(n, bool) or count < 1:
         raise InvalidArgument("n", n, "is not a positive number of records", remedy)
     return count
+
+
+def _hashable(value: Any) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
 
 
 def _as_transforms(expression: object, declared: object) -> tuple[Transform, ...]:
