@@ -9,6 +9,8 @@ import sys
 import types
 import typing
 
+from confide import registry
+
 if typing.TYPE_CHECKING:
     from confide import datasets, populations
     from confide.channel import Channel
@@ -166,29 +168,22 @@ _LAZY = {
         ),
         "confide.expression": ("Expression",),
         "confide.inference": ("Calibration", "Walk", "infer", "sbc"),
-        "confide.inference.methods": (
-            "Correlated", "Gibbs", "Grid", "MH", "MHAAR", "Method", "NUTS", "OwnKernel", "PMMH",
-        ),
-        "confide.likelihood": ("Normal", "Order", "PerRecord", "Pool", "Response", "Route", "Share", "Spectral"),
+        "confide.inference.methods": ("Method", "OwnKernel", *registry.METHODS.values()),
+        "confide.likelihood": ("Route", *registry.ROUTES.values()),
         "confide.information": ("Information",),
-        "confide.mechanism": (
-            "Exponential", "Gaussian", "Laplace", "Law", "Mechanism", "Noiseless", "RandomizedResponse", "SmoothCauchy",
-            "SmoothLaplace",
-        ),
+        "confide.mechanism": ("Law", "Mechanism", *registry.MECHANISMS.values()),
         "confide.model": ("Model",),
         "confide.population": ("Population",),
         "confide.posterior": ("Posterior",),
         "confide.prior": ("Prior",),
-        "confide.privacy": (
-            "GDP", "ZCDP", "ApproxDP", "Privacy", "PureDP", "Unlimited", "account", "compose",
-        ),
+        "confide.privacy": ("Privacy", "account", "compose", *registry.GUARANTEES.values()),
         "confide.published": (
             "BudgetError", "DataError", "FileError", "Hashed", "LedgerError", "Release", "Rows", "Statement",
         ),
         "confide.published.verify": ("verify",),
         "confide.releasing": ("Audit", "Ledger", "audit", "release"),
         "confide.reporting": ("report",),
-        "confide.statistic": ("Each", "Maximum", "Mean", "Median", "Minimum", "Quantile", "Statistic"),
+        "confide.statistic": ("Statistic", *registry.STATISTICS.values()),
     }.items()
     for name in names
 }  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import confide as cf
-from confide import design
+from confide import design, registry
 from confide.published.codec import encode_channel
 from confide_cli import words
 from confide_cli.build import channel_of, models_of, population_of, privacy_of, where_of
@@ -139,10 +139,10 @@ def _shown(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def in_words(channel: Any) -> str:
     """The options that describe a channel, for the next command line."""
     statistic, mechanism = channel.statistic, channel.mechanism
-    head = next(word for word, name in words.STATISTICS.items() if name == type(statistic).__name__)
+    head = next(word for word, name in registry.STATISTICS.items() if name == type(statistic).__name__)
     level = f" {statistic.q:g}" if head == "quantile" else ""
     what = ", ".join(str(transform) for transform in statistic.transforms)
-    noise = next(word for word, name in words.MECHANISMS.items() if name == type(mechanism).__name__)
+    noise = next(word for word, name in registry.MECHANISMS.items() if name == type(mechanism).__name__)
     options = {name: getattr(mechanism, name, None) for name in ("scale", "step", "alpha", "beta", "cap")}
     given = ", ".join(f"{name}={value!r}" for name, value in options.items() if value is not None)
     low, high = statistic.bounds

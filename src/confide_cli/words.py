@@ -14,24 +14,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from confide.errors import InvalidArgument
+from confide.registry import FAMILIES, GUARANTEES, MECHANISMS, POPULATIONS, STATISTICS
 
-POPULATIONS = (
-    "normal_mean", "normal_variance", "normal", "uniform_width", "bernoulli", "poisson", "exponential", "gamma", "beta",
-    "lognormal", "laplace", "categorical", "negative_binomial",
-)  # fmt: skip
-STATISTICS = {
-    "mean": "Mean", "median": "Median", "maximum": "Maximum", "minimum": "Minimum", "quantile": "Quantile",
-    "each": "Each",
-}  # fmt: skip
-MECHANISMS = {
-    "laplace": "Laplace", "gaussian": "Gaussian", "randomized_response": "RandomizedResponse",
-    "smooth_laplace": "SmoothLaplace", "smooth_cauchy": "SmoothCauchy", "exponential": "Exponential",
-    "noiseless": "Noiseless",
-}  # fmt: skip
-FAMILIES = {
-    "power": "Power", "clip": "Clip", "threshold": "Threshold", "quantile": "QuantileLevel", "score": "ClippedScore",
-    "moments": "Moments",
-}  # fmt: skip
 _MOST_POINTS = 100_000
 
 
@@ -136,11 +120,11 @@ def read_privacy(text: str, argument: str = "--privacy") -> Any:
     """`pure:1`, `approx:1,1e-6`, `zcdp:0.5`, `gdp:1`."""
     from confide import privacy
 
-    kinds = {"pure": privacy.PureDP, "approx": privacy.ApproxDP, "zcdp": privacy.ZCDP, "gdp": privacy.GDP}
     name, colon, rest = text.partition(":")
-    if not colon or name.strip() not in kinds:
+    word = name.strip()
+    if not colon or word not in GUARANTEES or word == "unlimited":
         raise InvalidArgument(argument, text, "is no guarantee", "write pure:1, approx:1,1e-6, zcdp:0.5 or gdp:1")
-    kind = kinds[name.strip()]
+    kind = getattr(privacy, GUARANTEES[word])
     numbers = [read_number(argument, part) for part in rest.split(",")]
     if len(numbers) != (2 if name == "approx" else 1):
         raise InvalidArgument(argument, text, "has the wrong number of numbers", "write pure:1 or approx:1,1e-6")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from confide import registry
 from confide.errors import IncompatibleError, InvalidArgument
 from confide.likelihood.local.records import PerRecord
 from confide.likelihood.local.response import Response
@@ -33,9 +34,7 @@ __all__ = [
 ]
 
 #: In the order in which `auto` asks them: exact ones first, then Monte Carlo of known error, then the approximation.
-ROUTES: dict[str, Route] = {
-    route.name: route for route in (Response(), PerRecord(), Share(), Spectral(), Order(), Pool(), Normal())
-}
+ROUTES: dict[str, Route] = {name: globals()[kind]() for name, kind in registry.ROUTES.items()}
 
 
 def as_route(route: str | Route) -> Route | None:

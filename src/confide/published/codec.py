@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from confide import mechanism as mechanisms
-from confide import statistic as statistics
 from confide.channel import NEIGHBOURS, Channel
 from confide.errors import IncompatibleError
 from confide.expression import Expression
@@ -22,6 +20,7 @@ from confide.published.records import Records
 from confide.published.release import Entry, Release
 from confide.published.terms import decode_part, decode_privacy, encode_part, encode_privacy
 from confide.published.value import Integers
+from confide.registry import members
 from confide.statistic import Quantile, Statistic
 
 if TYPE_CHECKING:
@@ -30,15 +29,7 @@ if TYPE_CHECKING:
 FORMAT = "confide-release"
 VERSION = 2
 
-_STATISTICS: dict[str, type] = {
-    name: getattr(statistics, name) for name in ("Mean", "Median", "Maximum", "Minimum", "Quantile", "Each")
-}
-_MECHANISMS: dict[str, type] = {
-    name: getattr(mechanisms, name)
-    for name in (
-        "Laplace", "Gaussian", "RandomizedResponse", "SmoothLaplace", "SmoothCauchy", "Exponential", "Noiseless",
-    )
-}  # fmt: skip
+_STATISTICS, _MECHANISMS = map(members, ("statistic", "mechanism"))
 _OPTIONS = ("scale", "step", "alpha", "beta", "cap")
 
 

@@ -9,6 +9,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from confide.registry import MECHANISMS, STATISTICS
+
 #: limits on what a file may hold: far beyond any use, far below any harm
 MOST_EXPRESSIONS = 1000
 MOST_CHARACTERS = 100_000
@@ -24,6 +26,18 @@ Text = Annotated[str, Field(min_length=1, max_length=MOST_CHARACTERS)]
 Digest = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 #: a step as an exact fraction of whole numbers, "1/1048576"
 Rational = Annotated[str, Field(pattern=r"^[1-9][0-9]{0,399}(/[1-9][0-9]{0,399})?$")]
+
+
+def _one_of(kind: dict[str, str]) -> tuple[Any, ...]:
+    """A name among those of a kind, for checking and for the published schema."""
+    names: list[Any] = list(kind.values())
+
+    def known(name: str) -> str:
+        if name not in names:
+            raise ValueError(f"is none of {', '.join(names)}")
+        return name
+
+    return Field(max_length=100, json_schema_extra={"enum": names}), AfterValidator(known)
 
 
 class _Form(BaseModel):
@@ -90,7 +104,7 @@ def _short_in_all(expressions: list[str]) -> list[str]:
 class StatisticForm(_Form):
     """What was computed: expressions in the safe language, on records clipped to the bounds."""
 
-    kind: Literal["Mean", "Median", "Maximum", "Minimum", "Quantile", "Each"]
+    kind: Annotated[str, *_one_of(STATISTICS)]
     expressions: Annotated[list[Text], Field(min_length=1, max_length=MOST_EXPRESSIONS), AfterValidator(_short_in_all)]
     bounds: Annotated[list[Finite], Field(min_length=2, max_length=2)]
     q: Annotated[float, Field(gt=0, le=1)] | None = None
@@ -99,9 +113,7 @@ class StatisticForm(_Form):
 class MechanismForm(_Form):
     """How noise was added, and the options that were given."""
 
-    kind: Literal[
-        "Laplace", "Gaussian", "RandomizedResponse", "SmoothLaplace", "SmoothCauchy", "Exponential", "Noiseless"
-    ]
+    kind: Annotated[str, *_one_of(MECHANISMS)]
     privacy: Asked | None = None
     scale: Positive | None = None
     step: Positive | None = None

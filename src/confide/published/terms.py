@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from confide import privacy as guarantees
 from confide.errors import InvalidArgument
 from confide.privacy import Privacy
 from confide.published.part import Hashed, Part, Rows
+from confide.registry import members
 
-_GUARANTEES: dict[str, type] = {name: getattr(guarantees, name) for name in guarantees.__all__ if name[0].isupper()}
+_GUARANTEES = members("privacy")
 
 
 def encode_privacy(privacy: Privacy) -> dict[str, Any]:
     """A guarantee as its kind and its parameters.
 
-    >>> encode_privacy(guarantees.PureDP(1.0))
+    >>> from confide import PureDP
+    >>> encode_privacy(PureDP(1.0))
     {'kind': 'PureDP', 'epsilon': 1.0}
     """
     return {"kind": type(privacy).__name__, **vars(privacy)}

@@ -1,0 +1,89 @@
+"""What there is, by kind: the one list that files, their schema, the command line and `confide` itself read.
+
+A new member is a class (or, for populations, a function) in its package and a line here. The word on the left is what
+the command line calls it. Nothing is imported: a command that only lists a ledger needs none of them.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+STATISTICS = {
+    "mean": "Mean",
+    "median": "Median",
+    "maximum": "Maximum",
+    "minimum": "Minimum",
+    "quantile": "Quantile",
+    "each": "Each",
+}
+MECHANISMS = {
+    "laplace": "Laplace",
+    "gaussian": "Gaussian",
+    "randomized_response": "RandomizedResponse",
+    "smooth_laplace": "SmoothLaplace",
+    "smooth_cauchy": "SmoothCauchy",
+    "exponential": "Exponential",
+    "noiseless": "Noiseless",
+}
+FAMILIES = {
+    "power": "Power",
+    "clip": "Clip",
+    "threshold": "Threshold",
+    "quantile": "QuantileLevel",
+    "score": "ClippedScore",
+    "moments": "Moments",
+}
+ROUTES = {
+    "response": "Response",
+    "records": "PerRecord",
+    "share": "Share",
+    "spectral": "Spectral",
+    "order": "Order",
+    "pool": "Pool",
+    "normal": "Normal",
+}
+METHODS = {
+    "grid": "Grid",
+    "nuts": "NUTS",
+    "mh": "MH",
+    "pmmh": "PMMH",
+    "mhaar": "MHAAR",
+    "gibbs": "Gibbs",
+    "correlated": "Correlated",
+}
+GUARANTEES = {"pure": "PureDP", "approx": "ApproxDP", "zcdp": "ZCDP", "gdp": "GDP", "unlimited": "Unlimited"}
+POPULATIONS = (
+    "normal_mean",
+    "normal_variance",
+    "normal",
+    "uniform_width",
+    "bernoulli",
+    "poisson",
+    "exponential",
+    "gamma",
+    "beta",
+    "lognormal",
+    "laplace",
+    "categorical",
+    "negative_binomial",
+)
+#: the package in which the members of each kind are defined
+_HOMES = {
+    "statistic": STATISTICS,
+    "mechanism": MECHANISMS,
+    "design.families": FAMILIES,
+    "likelihood": ROUTES,
+    "inference.methods": METHODS,
+    "privacy": GUARANTEES,
+}
+
+
+def members(kind: str) -> dict[str, Any]:
+    """The classes of a kind by their names, in the order of the list.
+
+    >>> list(members("privacy"))
+    ['PureDP', 'ApproxDP', 'ZCDP', 'GDP', 'Unlimited']
+    """
+    package = importlib.import_module(f"confide.{kind}")
+    return {name: getattr(package, name) for name in _HOMES[kind].values()}
