@@ -31,7 +31,8 @@ if typing.TYPE_CHECKING:
     )
     from confide.expression import Expression
     from confide.inference import Calibration, Walk, infer
-    from confide.inference.methods import MH, MHAAR, NUTS, PMMH, Correlated, Gibbs, Grid, Method, OwnKernel
+    from confide.inference.method import Method
+    from confide.inference.methods import MH, MHAAR, NUTS, PMMH, Correlated, Gibbs, Grid, OwnKernel
     from confide.inference.sbc import sbc
     from confide.information import Information, information
     from confide.likelihood import Normal, Order, PerRecord, Pool, Response, Route, Share, Spectral
@@ -168,7 +169,8 @@ _LAZY = {
         ),
         "confide.expression": ("Expression",),
         "confide.inference": ("Calibration", "Walk", "infer", "sbc"),
-        "confide.inference.methods": ("Method", "OwnKernel", *registry.METHODS.values()),
+        "confide.inference.method": ("Method",),
+        "confide.inference.methods": ("OwnKernel", *registry.METHODS.values()),
         "confide.likelihood": ("Route", *registry.ROUTES.values()),
         "confide.information": ("Information",),
         "confide.mechanism": ("Law", "Mechanism", *registry.MECHANISMS.values()),

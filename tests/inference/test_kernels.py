@@ -9,7 +9,7 @@ import pytest
 import confide as cf
 from confide.inference.kernel import Averaged, CorrelatedPseudoMarginal, PseudoMarginal, WithinGibbs
 from confide.inference.kernel.base import State
-from confide.inference.proposal import Proposal
+from confide.inference.kernel.proposal import Proposal
 from confide.prior import Prior
 from tests.statistical.exact_start import ALPHA, Case, p_value, scalar_prior
 

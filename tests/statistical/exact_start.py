@@ -16,7 +16,7 @@ from scipy import stats
 
 import confide as cf
 from confide.inference.kernel import Averaged, CorrelatedPseudoMarginal, WithinGibbs
-from confide.inference.proposal import Proposal
+from confide.inference.kernel.proposal import Proposal
 from confide.inference.target import EachTarget, RecordsTarget, StatisticTarget, quantiles
 from confide.inference.target.window import Anchor, WindowTarget
 from confide.likelihood.rank.pool import window_model

@@ -1,6 +1,6 @@
 """Inference: from a published number to what is known about the population."""
 
-from confide.inference.proposal import Walk
+from confide.inference.kernel.proposal import Walk
 from confide.inference.sbc import Calibration, sbc
 from confide.inference.verb import infer
 

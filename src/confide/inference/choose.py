@@ -12,9 +12,10 @@ import numpy as np
 from confide._compile import FAST_COMPILE
 from confide.channel import Channel
 from confide.errors import IncompatibleError
-from confide.inference.methods import MHAAR, GridOrNUTS, LongEnough, Method, as_method
+from confide.inference.method import Method
+from confide.inference.methods import MHAAR, GridOrNUTS, LongEnough, as_method
 from confide.inference.problem import Problem
-from confide.likelihood.joint import Joint
+from confide.likelihood.joint_law import Joint
 from confide.likelihood.record_law.moments import moments
 from confide.likelihood.record_law.traced import moving_law
 from confide.mechanism.additive import AdditiveLaw

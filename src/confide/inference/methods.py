@@ -6,9 +6,9 @@ paper's `PMMH` and `MHAAR`, `Gibbs`, `Correlated`, and any kernel of your own (`
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar, NamedTuple
+from typing import Any
 
 import jax
 import numpy as np
@@ -23,33 +23,14 @@ from confide.inference.kernel import (
     PseudoMarginal,
     WithinGibbs,
 )
+from confide.inference.kernel.proposal import Walk, check_walk
+from confide.inference.method import Lengths, Method
 from confide.inference.problem import Problem
-from confide.inference.proposal import Walk, check_walk
 from confide.inference.quadrature import grid
 from confide.inference.sampling import assemble, nuts
 from confide.inference.sampling.longer import long_enough
-from confide.likelihood.joint import Joint
+from confide.likelihood.joint_law import Joint
 from confide.posterior import Posterior
-
-
-class Lengths(NamedTuple):
-    """How many chains, and how long."""
-
-    chains: int
-    warmup: int
-    draws: int
-
-
-class Method(ABC):
-    """One way to a posterior."""
-
-    name: ClassVar[str]
-    #: whether it works on p(y | θ); what does not is given no joint likelihood
-    on_likelihood: ClassVar[bool] = False
-
-    @abstractmethod
-    def posterior(self, problem: Problem, joint: Joint | None, key: jax.Array, lengths: Lengths) -> Posterior:
-        """The posterior of a problem."""
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,12 @@ from confide._random import as_key, fused_key
 from confide.errors import IncompatibleError
 from confide.inference.choose import quickest
 from confide.inference.kernel import Kernel
-from confide.inference.methods import Lengths, Method, as_method
+from confide.inference.method import Lengths, Method
+from confide.inference.methods import as_method
 from confide.inference.problem import Problem, read
 from confide.likelihood import Route, as_route
-from confide.likelihood.joint import Joint, joint_route
+from confide.likelihood.joint import joint_route
+from confide.likelihood.joint_law import Joint
 from confide.population import Population
 from confide.posterior import Posterior
 from confide.published import Release

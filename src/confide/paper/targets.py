@@ -21,7 +21,7 @@ from confide._precision import float64
 from confide._random import as_key
 from confide.inference import Walk
 from confide.inference.kernel import Kernel
-from confide.inference.proposal import Proposal
+from confide.inference.kernel.proposal import Proposal
 from confide.inference.target.base import Latent, Target
 from confide.paper.moments import clipped_moments
 from confide.paper.settings import BOUND

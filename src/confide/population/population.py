@@ -7,7 +7,6 @@ give. Everything else is derived, and a family may supply closed forms where it 
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,11 +20,10 @@ from numpyro.distributions.constraints import Constraint
 
 from confide._precision import float64
 from confide._random import as_key
-from confide.errors import AccuracyError, IncompatibleError, InvalidArgument
-from confide.population import batches, density, facts, space, tails
+from confide.errors import IncompatibleError
+from confide.population import batches, density, facts, space
+from confide.population.checks import as_shape, declared, integrable, require_hashable, require_mass
 from confide.population.forms import ClosedForms, Form, Noise
-
-_LARGEST_DEFECT = 1e-8
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -53,8 +51,7 @@ class Population:
     depends on θ, where numpyro's `support` does not tell). They are called with scalars.
 
     All functions are JAX's: inside a transformation they take and return traced values, otherwise they return
-    NumPy float64 arrays. Populations are equal if their parts are; compiled functions are shared between
-    equal populations.
+    NumPy float64 arrays. Populations are equal if their parts are, and then share compiled functions.
     """
 
     family: Callable[..., Any]
@@ -78,29 +75,14 @@ class Population:
         breaks: Form | None = None,
         moving: bool | None = None,
     ) -> None:
-        if not callable(family):
-            raise InvalidArgument(
-                "family", family, "is not callable", "give a function that returns a numpyro distribution"
-            )
-        if not isinstance(parameters, Mapping) or not parameters:
-            remedy = 'map names to numpyro constraints, such as {"rate": constraints.positive}'
-            raise InvalidArgument("parameters", parameters, "names no parameter", remedy)
-        if noise is not None and transform is None:
-            remedy = "give transform(z, **parameters) as well"
-            raise InvalidArgument("noise", noise, "is given without what turns it into a record", remedy)
-        sizes = sizes or {}
-        if unknown := set(sizes) - set(parameters):
-            raise InvalidArgument("sizes", sizes, f"names no parameter: {sorted(unknown)}", "use names in parameters")
+        declared(family, parameters, sizes := sizes or {}, noise, transform)
         label = name or getattr(family, "__name__", type(family).__name__).replace("<lambda>", "population")
         parts = tuple(space.parameter(key, constraint, sizes) for key, constraint in parameters.items())
         closed = ClosedForms(noise, transform, cdf, survival, quantile, information, breaks, moving)
         fields = {"family": family, "space": parts, "name": label, "closed": closed}
         for field, content in fields.items():
             object.__setattr__(self, field, content)
-        try:
-            hash(self)
-        except TypeError:
-            raise InvalidArgument("family", family, "is not hashable", "give plain functions") from None
+        require_hashable(self)
         _ = self.facts  # ask the family once, now, so that a mistake is found here
 
     def __repr__(self) -> str:
@@ -224,7 +206,7 @@ class Population:
         >>> print(populations.bernoulli().cdf([0.0, 1.0], 0.25))
         [0.75 1.  ]
         """
-        return batches.cdf(self, space.as_float64(x), self._integrable(theta))
+        return batches.cdf(self, space.as_float64(x), integrable(self, theta))
 
     @float64
     def survival(self, x: ArrayLike, theta: ArrayLike) -> jax.Array:
@@ -234,7 +216,7 @@ class Population:
         >>> print(f"{populations.normal_mean().survival(10.0, 0.0):.3e}")
         7.620e-24
         """
-        return batches.survival(self, space.as_float64(x), self._integrable(theta))
+        return batches.survival(self, space.as_float64(x), integrable(self, theta))
 
     @float64
     def quantile(self, q: ArrayLike, theta: ArrayLike) -> jax.Array:
@@ -247,7 +229,7 @@ class Population:
         level = space.as_float64(q)
         if not space.is_traced(level) and not np.all((level >= 0) & (level <= 1)):
             raise InvalidArgument("q", q, "is not a probability", "give numbers from 0 to 1")
-        return batches.quantile(self, level, self._integrable(theta))
+        return batches.quantile(self, level, integrable(self, theta))
 
     @float64
     def sample(self, key: object, theta: ArrayLike, shape: int | tuple[int, ...] = ()) -> jax.Array:
@@ -257,7 +239,7 @@ class Population:
         >>> populations.poisson().sample(key=0, theta=[1.0, 5.0], shape=(3,)).shape
         (2, 3)
         """
-        return batches.sample(self, as_key(key), self.theta(theta), _as_shape(shape))
+        return batches.sample(self, as_key(key), self.theta(theta), as_shape(shape))
 
     @float64
     def draw_noise(self, key: object, shape: int | tuple[int, ...] = ()) -> jax.Array:
@@ -267,7 +249,7 @@ class Population:
         >>> populations.normal().draw_noise(key=0, shape=(4,)).shape
         (4,)
         """
-        return batches.draw_noise(self, as_key(key), _as_shape(shape))
+        return batches.draw_noise(self, as_key(key), as_shape(shape))
 
     @float64
     def transform(self, z: ArrayLike, theta: ArrayLike) -> jax.Array:
@@ -277,7 +259,7 @@ class Population:
         >>> print(populations.normal().transform([-1.0, 0.0, 1.0], [5.0, 4.0]))
         [3. 5. 7.]
         """
-        checked = self._integrable(theta) if self.closed.transform is None else self.theta(theta)
+        checked = integrable(self, theta) if self.closed.transform is None else self.theta(theta)
         return batches.transform(self, space.as_float64(z), checked)
 
     @float64
@@ -295,7 +277,7 @@ class Population:
             )
         checked = self.theta(theta)
         if self.closed.information is None:
-            self._check_mass(checked)
+            require_mass(self, checked)
         return batches.fisher(self, checked)
 
     @float64
@@ -318,24 +300,3 @@ class Population:
         """
         free = space.arrange(unconstrained, self.unconstrained_dimension, "unconstrained")
         return space.constrain(self.space, jnp.asarray(free))
-
-    def _integrable(self, theta: ArrayLike) -> jax.Array:
-        """A checked θ, at which sums over the support are accurate where they are needed."""
-        checked = self.theta(theta)
-        if tails.needs_rule(self):
-            self._check_mass(checked)
-        return checked
-
-    def _check_mass(self, theta: jax.Array) -> None:
-        # Inside a trace even a known θ gives a traced result, and nothing can be checked.
-        missing = theta if space.is_traced(theta) else batches.defect(self, theta)
-        if not space.is_traced(missing) and not np.all(np.asarray(missing) < _LARGEST_DEFECT):
-            raise AccuracyError(
-                f"the law of {self.name} sums to one only within {float(np.max(missing)):.1e} at theta = {theta!r}; "
-                "declare the points where its density is not smooth (breaks), or supply its cdf, quantile and "
-                "information"
-            )
-
-
-def _as_shape(shape: int | tuple[int, ...]) -> tuple[int, ...]:
-    return shape if isinstance(shape, tuple) else (operator.index(shape),)

@@ -16,11 +16,11 @@ from confide.errors import InvalidArgument
 from confide.expression.database import double
 from confide.published.errors import DataError
 from confide.published.part import Hashed, Part, Rows
-from confide.releasing.plan import Plan
 from confide.releasing.quantise import quantised
 from confide.releasing.ranks import window_of
 from confide.releasing.readers.engine import batches_of, rows_of
 from confide.releasing.readers.source import Source
+from confide.releasing.whole_numbers import Plan
 from confide.statistic import Mean, OrderStatistic
 
 #: records of an `Each` release that are read at once

@@ -19,7 +19,7 @@ import numpy as np
 from confide.published.errors import DataError
 from confide.published.records import COUNT, VALUE, Records, digest_of, values_of
 from confide.releasing.exact import below_many, permutation
-from confide.releasing.plan import Plan
+from confide.releasing.whole_numbers import Plan
 
 #: records that are permuted in memory at once
 BUCKET = 2**20

@@ -8,7 +8,6 @@ really used.
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -28,27 +27,12 @@ from confide.releasing.evaluable import check_evaluable
 from confide.releasing.exact import below_many, bernoulli_many
 from confide.releasing.noise import Kind, check_scale, draw, gaussian_scale, laplace_scale
 from confide.releasing.quantise import StepGrid, grid_of
+from confide.releasing.ranks import RanksPlan, Smooth
+from confide.releasing.whole_numbers import Plan
 from confide.statistic import Each, Mean, OrderStatistic
 
 #: how much more noise than the model's a release may have; rounding ranges outward takes a thousandth of this
 EXCESS = Fraction(1, 1000)
-
-
-@dataclass(frozen=True)
-class Plan(ABC):
-    """How exact whole numbers become noisy ones."""
-
-    channel: Channel
-    grid: StepGrid
-
-    @abstractmethod
-    def publish(self, exact: Any) -> Any:
-        """Noisy whole numbers: a tuple for a single release, an int64 array for a batch of records of `Each`."""
-
-    @property
-    def step(self) -> Fraction:
-        """What the published whole numbers count."""
-        return lattice_step(self.channel) or self.grid.step
 
 
 @dataclass(frozen=True)
@@ -125,8 +109,6 @@ def plan_of(channel: Channel) -> Plan:
 
 
 def _planned(channel: Channel) -> Plan:
-    from confide.releasing.ranks import RanksPlan, Smooth
-
     if isinstance(channel.law, NoiselessLaw):
         raise IncompatibleError(
             "a Noiseless channel protects nobody, so it is never released; choose a mechanism with noise"

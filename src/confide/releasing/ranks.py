@@ -21,7 +21,7 @@ from confide.mechanism import SmoothCauchyLaw
 from confide.privacy.rounding import round_up
 from confide.releasing.exact import bernoulli_exp, rounded_cauchy, weighted_index
 from confide.releasing.noise import check_scale, draw
-from confide.releasing.plan import Plan
+from confide.releasing.whole_numbers import Plan
 
 _UNIT = 2**256
 #: rounding a scale up to a float multiplies it by at most 1 + 2⁻⁵², which is charged to β

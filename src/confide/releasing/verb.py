@@ -20,8 +20,8 @@ from confide.statistic import Each
 
 if TYPE_CHECKING:
     from confide.releasing.ledger.ledger import Ledger
-    from confide.releasing.plan import Plan
     from confide.releasing.readers.source import Source
+    from confide.releasing.whole_numbers import Plan
 
 
 def release(

@@ -19,7 +19,8 @@ from confide._redaction import redacted
 from confide.channel import Channel
 from confide.design import Family
 from confide.expression import Expression
-from confide.inference.methods import Method, OwnKernel
+from confide.inference.method import Method
+from confide.inference.methods import OwnKernel
 from confide.likelihood import Route
 from confide.mechanism import Mechanism
 from confide.model import Model

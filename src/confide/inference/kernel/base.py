@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jax.scipy.special import logsumexp
 
 from confide._compile import materialize
-from confide.inference.proposal import Proposal
+from confide.inference.kernel.proposal import Proposal
 from confide.inference.target.base import Latent, Target
 
 

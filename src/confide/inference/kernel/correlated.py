@@ -8,7 +8,7 @@ import equinox as eqx
 import jax
 
 from confide.inference.kernel.base import Info, Kernel, State, join, log_mean, metropolis
-from confide.inference.proposal import Proposal
+from confide.inference.kernel.proposal import Proposal
 from confide.inference.target.base import Target
 
 

@@ -18,7 +18,7 @@ from confide.inference.kernel.base import (
     weights_at,
     with_latent,
 )
-from confide.inference.proposal import Proposal
+from confide.inference.kernel.proposal import Proposal
 from confide.inference.target.base import Target
 
 

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from confide.inference.kernel.base import Info, Kernel, State, metropolis
-from confide.inference.proposal import Proposal
+from confide.inference.kernel.proposal import Proposal
 from confide.inference.target.base import Target
 
 

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from confide.inference.kernel.base import Info, Kernel, State, join, log_mean, metropolis
-from confide.inference.proposal import Proposal
+from confide.inference.kernel.proposal import Proposal
 from confide.inference.target.base import Target
 
 

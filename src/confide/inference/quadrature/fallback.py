@@ -24,7 +24,8 @@ from confide.errors import AccuracyError
 from confide.inference.quadrature import simulated
 from confide.likelihood import Normal, stand_in
 from confide.likelihood.batched import filled
-from confide.likelihood.joint import Disjoint, Joint
+from confide.likelihood.joint import Disjoint
+from confide.likelihood.joint_law import Joint
 from confide.likelihood.mean.normal import log_density
 from confide.likelihood.rank.pool import over_batches
 from confide.likelihood.record_law.moments import moments

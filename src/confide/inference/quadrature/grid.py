@@ -17,7 +17,8 @@ from confide.inference.quadrature.corrected import corrected
 from confide.inference.quadrature.fallback import Careful, Rough
 from confide.inference.quadrature.levels import PlaneLevels
 from confide.likelihood.batched import filled
-from confide.likelihood.joint import Disjoint, Joint
+from confide.likelihood.joint import Disjoint
+from confide.likelihood.joint_law import Joint
 from confide.posterior import Exact, Posterior
 from confide.prior import Prior, at_free
 

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from confide.inference.proposal import Proposal
+from confide.inference.kernel.proposal import Proposal
 
 
 class Adaptation(NamedTuple):

@@ -12,8 +12,8 @@ from confide._checks import whole
 from confide.errors import IncompatibleError, InvalidArgument
 from confide.inference.diagnostics import diagnose
 from confide.inference.kernel import CorrelatedPseudoMarginal, Kernel, PseudoMarginal
+from confide.inference.kernel.proposal import Walk
 from confide.inference.problem import Problem
-from confide.inference.proposal import Walk
 from confide.inference.sampling.run import Trace, interrupted, run
 from confide.inference.sampling.start import states_at, tries
 from confide.inference.target import (
@@ -29,7 +29,7 @@ from confide.inference.target.normal_table import normal_table
 from confide.inference.target.statistic import has_conditional
 from confide.inference.target.tabulated import TabulatedTarget, is_costly
 from confide.inference.target.window import WindowTarget, why_no_window
-from confide.likelihood.joint import Joint
+from confide.likelihood.joint_law import Joint
 from confide.mechanism.noiseless import NoiselessLaw
 from confide.model import Model
 from confide.posterior import Posterior

@@ -21,7 +21,7 @@ from confide.inference.sampling.assemble import marginal_target
 from confide.inference.sampling.run import block_length, interrupted
 from confide.inference.sampling.start import starts
 from confide.inference.target import Target
-from confide.likelihood.joint import Joint
+from confide.likelihood.joint_law import Joint
 from confide.posterior import Posterior
 
 

@@ -12,7 +12,7 @@ from confide._compile import FAST_COMPILE
 from confide._progress import progress
 from confide._random import split_in_two
 from confide.inference.kernel.base import Kernel, State
-from confide.inference.proposal import Proposal, Walk
+from confide.inference.kernel.proposal import Proposal, Walk
 from confide.inference.sampling import adapt
 from confide.inference.sampling.start import starts
 from confide.inference.target.base import Target

@@ -19,7 +19,7 @@ from confide.inference.quadrature.fallback import Careful
 from confide.inference.quadrature.grid import COSTLY, log_density, narrowed
 from confide.inference.quadrature.table import ChainTable, tabulated, through
 from confide.inference.target.base import Latent, Target
-from confide.likelihood.joint import Joint
+from confide.likelihood.joint_law import Joint
 from confide.prior import Prior, at_free
 
 

@@ -6,10 +6,8 @@ nodes (`y_rules`); on a lattice the integral is a sum.
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
 import jax
@@ -23,12 +21,13 @@ from confide.likelihood.inversion.atoms import atom_values, nearest_atom, ways
 from confide.likelihood.inversion.frequencies import Group, plan, tilt_of
 from confide.likelihood.mean.at_once import MOST, invert_at_once, serves
 from confide.likelihood.mean.y_rules import (
+    LARGEST_DOUBT,
+    Told,
     lattice_rule,
     narrowed,
     panel_edges,
     panel_nodes,
     reach,
-    roughness,
     stretched,
 )
 from confide.likelihood.noise.channel import lattice_period, noise_step
@@ -54,8 +53,6 @@ _UNRESOLVED = 1e-5
 #: information below this share of what n records could tell is rounding
 _ROUNDING = 1e-10
 _CUT = 1e-9
-#: the share of the mass and of the information that may be lost, or held by tails whose p has not reached its accuracy
-_LARGEST_DOUBT = 1e-6
 #: θ whose nodes are made together where there are many, as `blocks` has them
 _ROWS = 16
 #: the largest table of values and lattice points that costs less than compiling does
@@ -128,49 +125,6 @@ def _laws(nodes: Callable[[Floats], Nodes], thetas: Floats) -> tuple[Floats, Flo
 Scores = Callable[[Group, Floats, Floats], tuple[Floats, Floats, Floats]]
 
 
-@dataclass(frozen=True, eq=False)
-class Told:
-    """What values y tell at one θ: weights, log p and its error (…,), and scores (…, d), on panels (P, 16) of y."""
-
-    y: Floats
-    weight: Floats
-    log_prob: Floats
-    error: Floats
-    score: Floats
-
-    @functools.cached_property
-    def mass(self) -> Floats:
-        """The share of each value in the whole."""
-        with np.errstate(over="ignore", invalid="ignore"):  # a density that is no density is not sure
-            return np.asarray(self.weight * np.exp(self.log_prob))
-
-    @functools.cached_property
-    def squares(self) -> Floats:
-        """The share of each value in the whole, and in the information about each parameter: (1 + d, …)."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            told = self.mass[..., None] * self.score**2
-        return np.concatenate([self.mass[None], np.moveaxis(told, -1, 0)])
-
-    def sure(self, accuracy: float) -> bool:
-        """Whether p is known so well wherever there is mass; that none was lost elsewhere is seen in the total."""
-        with np.errstate(invalid="ignore"):
-            doubtful = (self.mass > 0) & ~(self.error * self.mass / self.mass.max() < accuracy)
-            total, told = self.mass.sum(), self.squares[1:].sum(axis=0)
-            doubt = self.mass[doubtful].sum() / total + told[doubtful].sum() / (told.sum() or 1.0)
-            return bool(np.isfinite(total) and doubt < _LARGEST_DOUBT)
-
-    def rough(self, least: Floats) -> Floats:
-        """How far off each panel is about, relative to the whole, or to the `least` that matters (1 + d,)."""
-        width = np.where(self.weight > 0, self.weight, 1.0)
-        whole = np.maximum(self.squares.sum(axis=(1, 2)), least)
-        return np.asarray((roughness(self.squares / width, self.weight) / whole[:, None]).max(axis=0))
-
-    def replaced(self, gone: NDArray[np.bool_], others: Told) -> Told:
-        """With other panels in place of some."""
-        pairs = ((getattr(self, f.name), getattr(others, f.name)) for f in fields(self))
-        return Told(*(np.concatenate([own[~gone], other]) for own, other in pairs))
-
-
 def _integrate(model: Model, group: Group, thetas: Floats, scores: Scores) -> tuple[Floats, NDArray[np.bool_]]:
     """F at each θ, and where the inversion has reached its accuracy."""
     accuracy = pairs.SETTLED if scores is _slow_scores else _CUT
@@ -181,7 +135,7 @@ def _integrate(model: Model, group: Group, thetas: Floats, scores: Scores) -> tu
             told = _settled(model, group, thetas[row], told, scores)  # noqa: PLW2901
             settled = told.sure(accuracy)
         found[row], sure[row] = np.einsum("py,pyi,pyj->ij", told.mass, told.score, told.score), settled
-        if settled and abs(told.mass.sum() - 1.0) > _LARGEST_DOUBT:
+        if settled and abs(told.mass.sum() - 1.0) > LARGEST_DOUBT:
             raise AccuracyError(
                 f"the density of y integrates to {told.mass.sum():.9g} for {model.channel.statistic} with "
                 f"n = {model.channel.n}; use method='replicates', or 'normal' for an approximation"

@@ -8,6 +8,9 @@ integrated is not the polynomial through its nodes.
 
 from __future__ import annotations
 
+import functools
+from dataclasses import dataclass, fields
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
@@ -29,6 +32,9 @@ _FURTHER = 1.5
 _LEFT, _TILTS = -25.0, 2.0 ** np.arange(-8.0, 5.0)
 #: the widest panel that does not step over a lump, in scales of the noise, and how many of these there may be
 _WIDEST, _MOST = 25.0, 1000
+
+#: the share of the mass and of the information that may be lost, or held by tails whose p has not reached its accuracy
+LARGEST_DOUBT = 1e-6
 
 
 def panel_edges(mean: Floats, spread: Floats, scale: float) -> Floats:
@@ -128,3 +134,46 @@ def _between_points(scale: float) -> tuple[Floats, Floats]:
     half = np.append(half[half < 0.499], 0.5) if scale < 0.4 else np.asarray([0.0, 1.0])
     edges = half if scale >= 0.4 else np.concatenate([half, 1.0 - half[-2::-1]])
     return tuple(part[0] for part in _panels(edges[None, :], *(_FRACTIONS if scale < _WIDE else _FEW_FRACTIONS)))
+
+
+@dataclass(frozen=True, eq=False)
+class Told:
+    """What values y tell at one θ: weights, log p and its error (…,), and scores (…, d), on panels (P, 16) of y."""
+
+    y: Floats
+    weight: Floats
+    log_prob: Floats
+    error: Floats
+    score: Floats
+
+    @functools.cached_property
+    def mass(self) -> Floats:
+        """The share of each value in the whole."""
+        with np.errstate(over="ignore", invalid="ignore"):  # a density that is no density is not sure
+            return np.asarray(self.weight * np.exp(self.log_prob))
+
+    @functools.cached_property
+    def squares(self) -> Floats:
+        """The share of each value in the whole, and in the information about each parameter: (1 + d, …)."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            told = self.mass[..., None] * self.score**2
+        return np.concatenate([self.mass[None], np.moveaxis(told, -1, 0)])
+
+    def sure(self, accuracy: float) -> bool:
+        """Whether p is known so well wherever there is mass; that none was lost elsewhere is seen in the total."""
+        with np.errstate(invalid="ignore"):
+            doubtful = (self.mass > 0) & ~(self.error * self.mass / self.mass.max() < accuracy)
+            total, told = self.mass.sum(), self.squares[1:].sum(axis=0)
+            doubt = self.mass[doubtful].sum() / total + told[doubtful].sum() / (told.sum() or 1.0)
+            return bool(np.isfinite(total) and doubt < LARGEST_DOUBT)
+
+    def rough(self, least: Floats) -> Floats:
+        """How far off each panel is about, relative to the whole, or to the `least` that matters (1 + d,)."""
+        width = np.where(self.weight > 0, self.weight, 1.0)
+        whole = np.maximum(self.squares.sum(axis=(1, 2)), least)
+        return np.asarray((roughness(self.squares / width, self.weight) / whole[:, None]).max(axis=0))
+
+    def replaced(self, gone: NDArray[np.bool_], others: Told) -> Told:
+        """With other panels in place of some."""
+        pairs = ((getattr(self, f.name), getattr(others, f.name)) for f in fields(self))
+        return Told(*(np.concatenate([own[~gone], other]) for own, other in pairs))

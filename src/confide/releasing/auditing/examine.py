@@ -17,7 +17,8 @@ from confide.releasing.auditing.outcomes import Outcome, outcome_of
 from confide.releasing.auditing.result import Failure
 from confide.releasing.auditing.shapes import STRANGE, TEXT_FILES, Shape
 from confide.releasing.auditing.tables import Workshop
-from confide.releasing.plan import Plan, plan_of
+from confide.releasing.plan import plan_of
+from confide.releasing.whole_numbers import Plan
 
 #: numbers of records that are tried; where the channel has more, what it does to each of them is the same
 _SIZES = (1, 2, 3, 12)

@@ -16,7 +16,7 @@ from confide.channel import Channel
 from confide.published.part import Hashed, Part, Rows
 from confide.releasing.auditing.cells import OddCell, extremes, fitted, numbers, strange
 from confide.releasing.auditing.shapes import TEXT_FILES, Shape
-from confide.releasing.plan import Plan
+from confide.releasing.whole_numbers import Plan
 
 #: more records than a reader looks at when it guesses a type (DuckDB: 20,480)
 LONG = 21_000

@@ -16,8 +16,9 @@ from typing import Any
 
 from confide.mechanism import SmoothLaw
 from confide.privacy import ZCDP, PureDP
-from confide.releasing.plan import Additive, Plan, ResponsePlan, squared_sensitivity
+from confide.releasing.plan import Additive, ResponsePlan, squared_sensitivity
 from confide.releasing.ranks import RanksPlan, Smooth
+from confide.releasing.whole_numbers import Plan
 from confide.statistic import Each
 
 Numbers = Sequence[int]

@@ -12,8 +12,9 @@ from confide.errors import ConfideError
 from confide.published.part import Hashed, Part
 from confide.releasing.aggregate import exact_numbers, record_batches, records_needed
 from confide.releasing.auditing.tables import Made
-from confide.releasing.plan import Additive, Plan
+from confide.releasing.plan import Additive
 from confide.releasing.readers.source import open_source
+from confide.releasing.whole_numbers import Plan
 from confide.statistic import Each
 
 

@@ -1,0 +1,68 @@
+"""What a population must be given, and whether sums over its support are accurate."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import jax
+import numpy as np
+from jax.typing import ArrayLike
+
+from confide.errors import AccuracyError, InvalidArgument
+from confide.population import batches, space, tails
+
+if TYPE_CHECKING:
+    from confide.population.population import Population
+
+#: the mass that a rule over the support may miss: below what posteriors and information are stated to
+_LARGEST_DEFECT = 1e-8
+
+
+def declared(family: Any, parameters: Any, sizes: Mapping[str, int], noise: Any, transform: Any) -> None:
+    """Refuse arguments from which no population can be made."""
+    if not callable(family):
+        raise InvalidArgument(
+            "family", family, "is not callable", "give a function that returns a numpyro distribution"
+        )
+    if not isinstance(parameters, Mapping) or not parameters:
+        remedy = 'map names to numpyro constraints, such as {"rate": constraints.positive}'
+        raise InvalidArgument("parameters", parameters, "names no parameter", remedy)
+    if noise is not None and transform is None:
+        remedy = "give transform(z, **parameters) as well"
+        raise InvalidArgument("noise", noise, "is given without what turns it into a record", remedy)
+    if unknown := set(sizes) - set(parameters):
+        raise InvalidArgument("sizes", sizes, f"names no parameter: {sorted(unknown)}", "use names in parameters")
+
+
+def integrable(population: Population, theta: ArrayLike) -> jax.Array:
+    """A checked θ, at which sums over the support are accurate where they are needed."""
+    checked = population.theta(theta)
+    if tails.needs_rule(population):
+        require_mass(population, checked)
+    return checked
+
+
+def require_mass(population: Population, theta: jax.Array) -> None:
+    """Refuse a θ at which the law does not sum to one."""
+    # Inside a trace even a known θ gives a traced result, and nothing can be checked.
+    missing = theta if space.is_traced(theta) else batches.defect(population, theta)
+    if not space.is_traced(missing) and not np.all(np.asarray(missing) < _LARGEST_DEFECT):
+        raise AccuracyError(
+            f"the law of {population.name} sums to one only within {float(np.max(missing)):.1e} at theta = {theta!r}; "
+            "declare the points where its density is not smooth (breaks), or supply its cdf, quantile and information"
+        )
+
+
+def require_hashable(population: Population) -> None:
+    """Refuse parts by which compiled functions could not be found again."""
+    try:
+        hash(population)
+    except TypeError:
+        raise InvalidArgument("family", population.family, "is not hashable", "give plain functions") from None
+
+
+def as_shape(shape: int | tuple[int, ...]) -> tuple[int, ...]:
+    """A shape, of which a number is the one of a vector."""
+    return shape if isinstance(shape, tuple) else (operator.index(shape),)
