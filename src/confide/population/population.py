@@ -1,8 +1,7 @@
 """`Population`: the model of one record, P_θ.
 
-A population is a family of numpyro distributions with a parameter space, and that is all that a user must
-give. Everything else is derived, and a family may supply closed forms where it knows better. See
-`confide.populations` for those that do.
+A population is a family of numpyro distributions with a parameter space, and that is all that a user must give. What
+else is needed is derived, and a family may supply closed forms where it knows better, as `confide.populations` do.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from numpyro.distributions.constraints import Constraint
 
 from confide._precision import float64
 from confide._random import as_key
-from confide.errors import IncompatibleError
+from confide.errors import IncompatibleError, InvalidArgument
 from confide.population import batches, density, facts, space
 from confide.population.checks import as_shape, declared, integrable, require_hashable, require_mass
 from confide.population.forms import ClosedForms, Form, Noise
@@ -79,8 +78,7 @@ class Population:
         label = name or getattr(family, "__name__", type(family).__name__).replace("<lambda>", "population")
         parts = tuple(space.parameter(key, constraint, sizes) for key, constraint in parameters.items())
         closed = ClosedForms(noise, transform, cdf, survival, quantile, information, breaks, moving)
-        fields = {"family": family, "space": parts, "name": label, "closed": closed}
-        for field, content in fields.items():
+        for field, content in (("family", family), ("space", parts), ("name", label), ("closed", closed)):
             object.__setattr__(self, field, content)
         require_hashable(self)
         _ = self.facts  # ask the family once, now, so that a mistake is found here
