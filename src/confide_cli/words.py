@@ -121,9 +121,9 @@ def read_privacy(text: str, argument: str = "--privacy") -> Any:
     from confide import privacy
 
     name, colon, rest = text.partition(":")
-    word = name.strip()
-    if not colon or word not in GUARANTEES or word == "unlimited":
+    if not colon:
         raise InvalidArgument(argument, text, "is no guarantee", "write pure:1, approx:1,1e-6, zcdp:0.5 or gdp:1")
+    word = choice(argument, name.strip(), [word for word in GUARANTEES if word != "unlimited"])
     kind = getattr(privacy, GUARANTEES[word])
     numbers = [read_number(argument, part) for part in rest.split(",")]
     if len(numbers) != (2 if name == "approx" else 1):

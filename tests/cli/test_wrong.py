@@ -64,7 +64,7 @@ WRONG = [
     (line("information", "--theta", "2", mechanism=["laplac"]), 1, "did you mean laplace?"),
     (line("information", "--theta", "2", mechanism=["laplace(3)"]), 1, "--mechanism"),
     (line("information", "--theta", "2", mechanism=["laplace(color=3)"]), 1, "does not take"),
-    (line("information", "--theta", "2", mechanism=["randomized_response"]), 1, "RandomizedResponse"),
+    (line("information", "--theta", "2", mechanism=["randomized_response"]), 1, "randomized_response"),
     (line("information", "--theta", "-2"), 1, "variance"),
     (line("information", "--theta", "two"), 1, "--theta"),
     (line("information", "--theta", "1:2"), 1, "from:to:count"),

@@ -284,16 +284,18 @@ def test_a_value_that_spoils_its_line_does_not_move_its_record_to_another_part(t
 def test_a_long_value_does_not_move_its_record_to_another_part(tmp_path, monkeypatch, names):
     """Of a line that is too long both ends are kept, wherever it was cut into blocks: an identifier is at one of them."""
     from confide.releasing.readers import delimited
+    from confide.releasing.readers.files import File
 
     monkeypatch.setattr(delimited, "LONGEST_LINE", 40)
-    layout = delimited.layout_of(f"{names}\n".encode(), "people.csv", "x", "id")
+    layout = delimited.layout_of(f"{names}\n".encode(), File("people.csv", "people.csv"), "x", "id")
     for block in (5, 7, 16, 100):
         monkeypatch.setattr(delimited, "BLOCK", block)
         for size in range(30, 130):
             fields = {"id": "p123456", "x": "9" * size, "note": '"Smith, J"'}
             line = ",".join(fields[name] for name in names.split(","))
+            path = str(tmp_path / "people.csv")
             (tmp_path / "people.csv").write_text(f"{names}\n{line}\n{line}\n")
-            blocks = delimited.blocks_of(str(tmp_path / "people.csv"), layout)
+            blocks = delimited.blocks_of(File(path, path), layout)
             found = [cell for each in blocks for cell in delimited._columns(each, layout)[1].to_pylist()]
             assert found == [b"p123456"] * 2
 

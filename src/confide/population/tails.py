@@ -102,7 +102,9 @@ def _survival_inside(population: Population, x: jax.Array, theta: jax.Array) -> 
     complement = 1.0 - _cdf_inside(population, x, theta)
     if population.discrete or not facts.sample:
         return complement
-    return jnp.where(complement > _UPPER_TAIL, complement, quadrature.far_tail(population, x, theta))
+    # an end of the support that moves with θ is followed by the panels of the whole law alone
+    far = _integrated(population, 1, x, theta) if population.moving else quadrature.far_tail(population, x, theta)
+    return jnp.where(complement > _UPPER_TAIL, complement, far)
 
 
 @partial(jax.custom_jvp, nondiff_argnums=(0, 1))

@@ -11,4 +11,4 @@ if typing.TYPE_CHECKING:
 
 __all__ = ["Audit", "Ledger", "audit", "release"]
 
-__getattr__ = lazily(__name__, {"auditing": ("Audit", "audit"), "ledger": ("Ledger",), "verb": ("release",)})
+__getattr__ = lazily(__name__, {"auditing": ("Audit", "audit"), "ledger.ledger": ("Ledger",), "verb": ("release",)})

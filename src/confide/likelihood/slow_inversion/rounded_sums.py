@@ -88,9 +88,9 @@ def _few_outside(record: CellRecord, n: int, step: float, index: Floats) -> tupl
     every = ways(n, atoms.size)
     place = np.floor(every.counts @ atoms / (n * step) + 0.5 + _TIE) - index[0]
     held = (place >= 0) & (place < index.size)  # others have no probability
-    found += np.bincount(place[held].astype(int), np.exp(every.log_mass(shares))[held], index.size)
+    found += np.bincount(place[held].astype(int), np.exp(every.log_mass(shares[None])[0])[held], index.size)
     others = ways(n - 1, atoms.size)
-    weight = n * np.exp(others.log_mass(shares))
+    weight = n * np.exp(others.log_mass(shares[None])[0])
     seen = weight > 1e-18
     at = (n * step * (index[1:, None] - 0.5) - (others.counts @ atoms)[seen]).ravel()
     inside = np.unique(at[(at > record.ends[0]) & (at < record.ends[1])])

@@ -181,7 +181,14 @@ class Ledger:
         return self._store.run(lambda book: statement(book, dataset, self._store.identity), writes=False)
 
     def listing(self, dataset: str) -> list[Listed]:
-        """A line for each release from a data set, in words, oldest first: quicker to have than the releases."""
+        """A line for each release from a data set, in words, oldest first: quicker to have than the releases.
+
+        >>> import confide as cf, tempfile, pathlib
+        >>> book = Ledger(pathlib.Path(tempfile.mkdtemp()) / "budget.db")
+        >>> book.open("people", budget=cf.PureDP(1.0))
+        >>> book.listing("people")
+        []
+        """
         from confide.releasing.ledger.listing import listing
 
         return self._store.run(lambda book: listing(book, dataset), writes=False)
