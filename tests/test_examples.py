@@ -11,7 +11,11 @@ from confide.design import MeanFamily, families
 from confide.inference.kernel import Kernel
 
 #: between our own packages, and of no use to a user
-SEAMS = {"Ledger.find", "Ledger.foresee", "Ledger.record", "Release.entered"}
+SEAMS = {
+    "Ledger.find", "Ledger.foresee", "Ledger.record", "Release.entered", "PerRecord.tabulate", "Pool.pool",
+    "Pool.log_prob_with_error", "Route.by_batch", "Route.for_a_posterior", "Route.impossible", "Route.seconds",
+    "Route.information_with_error", "Route.log_likelihood", "Route.traced",
+}  # fmt: skip
 
 
 def public():

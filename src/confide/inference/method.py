@@ -21,7 +21,12 @@ class Lengths(NamedTuple):
 
 
 class Method(ABC):
-    """One way to a posterior."""
+    """One way to a posterior: what `infer(method=...)` takes.
+
+    >>> import confide as cf
+    >>> isinstance(cf.MHAAR(copies=5), cf.Method)
+    True
+    """
 
     name: ClassVar[str]
     #: whether it works on p(y | θ); what does not is given no joint likelihood
