@@ -50,15 +50,19 @@ class Verdict:
 def judge(question: Question, *, with_posterior: bool, about: str = "all") -> Verdict:
     """Likelihood, information and, if asked for, the posterior of one question; or only one of them."""
     verdict, start, before = Verdict(question), time.process_time(), _peak(anew=True)
-    if about in ("all", "information"):
-        _information(verdict)
-    known = oracle.likelihood(question) if about != "information" else None
-    if known is not None and about != "posterior" and known.y.size:
-        _likelihood(verdict, known)
-    asked = about == "posterior" or (about == "all" and with_posterior)
-    served = question.family.prior is not None and question.kind in ("mean", "rank", "lattice")
-    if known is not None and asked and served:
-        _posterior(verdict, float(known.y[len(known.y) // 2]))
+    too_large = contextlib.suppress(MemoryError)  # for the oracle, which then has nothing to say
+    with too_large:
+        if about in ("all", "information"):
+            _information(verdict)
+    with too_large:
+        known = oracle.likelihood(question) if about != "information" else None
+        if known is not None and about != "posterior" and known.y.size:
+            _likelihood(verdict, known)
+        asked = about == "posterior" or (about == "all" and with_posterior)
+        served = question.family.prior is not None and question.kind in ("mean", "rank", "lattice")
+        if known is not None and asked and served:
+            # where p is largest: between the values of a narrow law a transform is rounding
+            _posterior(verdict, float(known.y[np.argmax(known.log_p)]))
     verdict.cost, verdict.memory = time.process_time() - start, _peak() - before
     return verdict
 
