@@ -8,7 +8,7 @@ threshold. With α the transform of the atoms, ψ that of the rest and φ = α +
 ψ decays, but α is almost periodic and comes back for ever. Its n-th power is the transform of finitely many sums of
 atoms, and p(y) has one noise density for each of them. With one record outside there is one integral more, that of the
 record's density times the noise, whose kink is integrated exactly: on its panel the polynomial through the nodes is.
-What is left decays twice as fast as the noise's own transform at least, and is the business of `fine`.
+What is left decays twice as fast as the noise's own transform at least, and is the business of `contour_sums`.
 """
 
 from __future__ import annotations

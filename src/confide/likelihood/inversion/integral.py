@@ -7,7 +7,8 @@ to aliasing, p(y ± 2π/δ), which the tilt e^{τ·} makes small relative to p(y
 their digits. With fixed nodes the matrix e^{its_j/n} knows neither θ nor y, and a θ costs one row of a matrix
 product.
 
-Where the contour passes, and log M along it, is the business of `contour`; `runs` shares contours between values.
+Where the contour passes, and log M along it, is the business of `contour`; values share contours in
+`shared_contours`.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ with g the density of the noise and w_j, s_j the law of a clipped record, on one
 
 * *moving* panels, where θ is traced, or an end of the support or a kink of the density depends on it
   (`records_density`).
-* *still* panels, where the θ are known and the density is smooth in them: a matrix that all θ share (`still`).
+* *still* panels, where the θ are known and the density is smooth in them: a matrix that all θ share (`shared_nodes`).
 * the *points* of a discrete record; and the *level sets* of s where the noise lives on a lattice, to which s is first
   rounded. They are still too.
 

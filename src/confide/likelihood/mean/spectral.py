@@ -2,11 +2,11 @@
 
 p(y | θ) for `Mean` of a scalar s with Laplace or Gaussian noise, continuous or on a lattice, for any n ≥ 2 at which the
 transform decays. No central limit theorem: clipping, skewness and lattices are all in it. What is chosen here is the
-route to each value: `spectral_plan` has the frequency grids, `inversion` does the integral.
+route to each value: `frequencies` has the frequency grids, `integral` does the integral.
 
 Errors are checked, not assumed: a bound on the integral beyond the last frequency must be below 1e-10 of the whole.
-Where it is not met the atoms of the record's law are taken out and as many frequencies used as it takes (`slow`); on a
-lattice the law of the sum is added up (`sums`).
+Where it is not met the atoms of the record's law are taken out and as many frequencies used as it takes
+(`slow_inversion`); on a lattice the law of the sum is added up (`sums`).
 """
 
 from __future__ import annotations

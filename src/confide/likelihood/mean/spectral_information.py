@@ -53,7 +53,7 @@ _UNRESOLVED = 1e-5
 #: information below this share of what n records could tell is rounding
 _ROUNDING = 1e-10
 _CUT = 1e-9
-#: θ whose nodes are made together where there are many, as `blocks` has them
+#: θ whose nodes are made together where there are many, as `batched` has them
 _ROWS = 16
 #: the largest table of values and lattice points that costs less than compiling does
 _SUMMED = 2.0**27

@@ -2,8 +2,8 @@
 
 The m-th smallest of s(clip X₁), …, s(clip Xₙ) is u = Q(B; θ), with Q the quantile function of one s(clip X), atoms
 included, and B ~ Beta(m, n−m+1) the m-th of n uniform variables; y = u + V. So p(y | θ) is an integral over one
-variable whatever n is (Sec 3.3 of the paper samples it). `transformed` is the law of s(clip X), `order_rank` that of
-B, `order_rule` puts nodes on their composition, `order_density` adds the noise, and `order_information` integrates
+variable whatever n is (Sec 3.3 of the paper samples it). `value_law` is the law of s(clip X), `rank_law` that of
+B, `rule` puts nodes on their composition, `density` adds the noise, and `order_information` integrates
 over y.
 """
 

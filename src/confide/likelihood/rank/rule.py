@@ -1,6 +1,6 @@
 """Nodes and weights for the law of an order statistic: E f(u) ≈ Σ_j w_j f(u_j).
 
-u = Q(ζ; θ), where ζ has the density w of a uniform order statistic's logit (see `order_rank`) and Q is the quantile
+u = Q(ζ; θ), where ζ has the density w of a uniform order statistic's logit (see `rank_law`) and Q is the quantile
 function of s(clip X). Gauss–Legendre panels on the scale of ζ end
 
 * at the normal scores of w, far into both tails, so that log w changes by a bounded amount on each;

@@ -8,7 +8,7 @@ keeps its nodes where they are and puts θ into the weights: at an interior node
 times the density, so that ∂w_j/∂θ = w_j · score(x_j); an atom's weight is a value of the distribution function, and
 its derivative is that function's. Nodes that do not move are what makes the likelihood of many θ one matrix product.
 
-Which nodes serve which θ is the business of `record_panels`.
+Which nodes serve which θ is the business of `fixed`.
 """
 
 from __future__ import annotations

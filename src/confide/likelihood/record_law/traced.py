@@ -4,7 +4,7 @@
 `jax.grad`, in NUTS), and the ends of the support or a kink of the density may depend on it. The number of panels is
 fixed, their places are not:
 
-* the *frame* is all that can be said without θ (`frames`);
+* the *frame* is all that can be said without θ (`skeleton`);
 * at θ the frame is cut at quantiles of the population, from the far tails to the middle, at the ends of the support
   and at the kinks of the density. All of these only place panels, and have no derivative;
 * where the support and the kinks stay, the derivative of a weight is that of the density; where they move, it comes

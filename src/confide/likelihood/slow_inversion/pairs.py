@@ -1,7 +1,7 @@
 """The inversion at pairs of θ and y for which a few frequencies do not suffice.
 
-On a continuum `fine` takes the atoms out and is given more and more frequencies, and nodes that can follow them, until
-the answer stands still. On a lattice the law of the sum is finite, and `sums` adds it up.
+On a continuum `contour_sums` takes the atoms out and is given more and more frequencies, and nodes that can follow
+them, until the answer stands still. On a lattice the law of the sum is finite, and `sums` adds it up.
 """
 
 from __future__ import annotations
