@@ -6,6 +6,7 @@ the records, so it is keyed with the ledger's secret before it is written, and i
 
 from __future__ import annotations
 
+import datetime
 import hashlib
 import os
 from collections.abc import Sequence
@@ -124,6 +125,10 @@ def _in_memory(data: Any, columns: Sequence[str]) -> bytes | None:
         return _cell_by_cell(data, columns)
 
 
+#: what is neither a number nor an identifier, and shows by its text which it is
+_TOLD = (bytes, datetime.date, datetime.datetime, datetime.time, datetime.timedelta)
+
+
 def _cell_by_cell(data: Any, columns: Sequence[str]) -> bytes | None:
     """A digest of columns that Arrow finds no type for, of each cell as a reader sees it.
 
@@ -146,7 +151,8 @@ def _cell_by_cell(data: Any, columns: Sequence[str]) -> bytes | None:
     for name, cells in found:
         digest.update(_digest(str(name).encode("utf-8", "replace"), str(len(cells)).encode()))
         for cell in cells:
-            seen = f"{type(cell).__qualname__} {number_of(cell)!r} {identifier_of(cell)!r}"
+            told = repr(cell) if type(cell) in _TOLD else ""
+            seen = f"{type(cell).__qualname__} {number_of(cell)!r} {identifier_of(cell)!r} {told}"
             digest.update(_digest(seen.encode("utf-8", "replace")))
     return _digest(b"cells", digest.digest())
 
