@@ -16,7 +16,7 @@ from confide.inference.verb import _joint
 def chosen(population, releases, prior):
     with jax.enable_x64(True):
         problem = read(population, releases, prior, False)
-        return quickest(problem, _joint(problem, "auto", "auto"))
+        return quickest(problem, _joint(problem, "auto", None), {}).name
 
 
 def median(mechanism, n=200):

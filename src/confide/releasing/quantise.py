@@ -63,7 +63,7 @@ def grid_of(channel: Channel) -> StepGrid:
 
     >>> import confide as cf
     >>> grid_of(cf.Channel(cf.Mean("abs(x)", bounds=(-10, 10)), cf.Laplace(cf.PureDP(1.0)), n=100))
-    Grid(step=Fraction(1, 16777216), low=(0,), high=(167772160,), per_lattice=None)
+    StepGrid(step=Fraction(1, 16777216), low=(0,), high=(167772160,), per_lattice=None)
     """
     if isinstance(channel.law, ResponseLaw):
         return StepGrid(Fraction(1), (0,), (len(channel.law.levels) - 1,))
