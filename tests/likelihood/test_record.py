@@ -137,3 +137,10 @@ def test_the_score_is_resolved_where_only_it_is_singular(population, bounds, the
         expected = jax.jacfwd(lambda t: jnp.stack(moments(t)))(jnp.asarray(theta))
         assert np.max(np.abs(slopes.sum(axis=0))) < 1e-11
         np.testing.assert_allclose(np.stack([law.s[0], law.s[0] ** 2]) @ slopes, expected, rtol=1e-10)
+
+
+def test_a_density_that_is_infinite_where_the_support_ends_at_a_bound():
+    """All records are clipped to 1, where p is infinite: y is 1/2 and noise."""
+    channel = cf.Channel(cf.Mean("x / (1 + x**2)", bounds=(1, 2)), cf.Laplace(scale=0.1), n=2)
+    found = cf.Model(cf.populations.beta(), channel).log_likelihood((0.5, 0.5), [0.5, 0.7])
+    np.testing.assert_allclose(found, [np.log(5), np.log(5) - 2], rtol=1e-9)

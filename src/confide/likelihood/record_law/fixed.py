@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from confide.errors import AccuracyError
 from confide.likelihood.record_law.panels import RATIO
 from confide.likelihood.record_law.pieces import s_at
-from confide.likelihood.record_law.record import NODES, ORDER, WEIGHTS, Floats, RecordLaw, room_for
+from confide.likelihood.record_law.record import NODES, ORDER, WEIGHTS, Floats, RecordLaw, room_for, weighed
 from confide.likelihood.record_law.tail_tilts import Tilts, tilts_of
 from confide.population import Population
 from confide.population.neighbours import neighbours
@@ -168,12 +168,13 @@ def _panel_mass(
     """The largest mass of each panel over all θ, as it is and tilted."""
     x, base = _panel_nodes(a, b)
     p = densities(population, x.ravel(), thetas).reshape(len(thetas), *x.shape)
-    most = np.max(np.sum(p * base, axis=-1), axis=0)
+    mass = weighed(base, p)
+    most = np.max(np.sum(mass, axis=-1), axis=0)
     if len(tilts.kappa) == 0:
         return np.asarray(most)
     s = s_at(statistic, x.ravel())[0].reshape(x.shape)
     with np.errstate(divide="ignore"):
-        log_p = np.log(p * base)
+        log_p = np.log(mass)
     for kappa, total in zip(tilts.kappa, tilts.log_total, strict=True):
         tilted = np.exp(log_p + kappa[:, None, None] * s - total[:, None, None]).sum(axis=-1)
         most = np.maximum(most, tilted.max(axis=0))

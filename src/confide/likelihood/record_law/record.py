@@ -61,18 +61,23 @@ class RecordLaw(eqx.Module):
     def weights_at(self, thetas: Any) -> Floats:
         """w_j(θ) at known θ (M, d): shape (M, nodes)."""
         below, above = tiles.tails(self.population, self._ends, thetas)
-        interior = self.base * tiles.densities(self.population, self.x, thetas)
+        interior = weighed(self.base, tiles.densities(self.population, self.x, thetas))
         return np.concatenate([interior, below[:, :1], above[:, 1:]], axis=1)
 
     def slopes_at(self, thetas: Any) -> Floats:
         """∂w_j/∂θ at known θ: shape (M, nodes, d)."""
         below, above = tiles.tail_slopes(self.population, self._ends, thetas)
-        interior = self.base[:, None] * tiles.density_slopes(self.population, self.x, thetas)
+        interior = weighed(self.base[:, None], tiles.density_slopes(self.population, self.x, thetas))
         return np.concatenate([interior, below[:, :1], above[:, 1:]], axis=1)
 
     def at(self, theta: jax.Array) -> tuple[jax.Array, jax.Array]:
         """s_j, which θ does not move, and w_j(θ)."""
         return jnp.asarray(self.s), self.weights(theta)
+
+
+def weighed(base: Floats, values: Floats) -> Floats:
+    """Their product, 0 at nodes that weigh nothing: spare ones lie at an end of the support, where p may be ∞."""
+    return np.asarray(base * np.where(base == 0, 0.0, values))
 
 
 def room_for(nodes: int) -> int:
