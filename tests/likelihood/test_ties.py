@@ -314,3 +314,35 @@ def test_a_constant_tells_nothing():
     assert cf.information(cf.Model(uniform, each), 0.5).matrix.item() < 1e-12
     one = cf.Channel(cf.Mean("x", bounds=(-1, 0)), cf.Gaussian(scale=1.0), n=1)
     assert cf.information(cf.Model(cf.populations.bernoulli(), one), 0.1).matrix.item() == 0.0
+
+
+def test_information_of_a_median_at_a_jump_that_the_mean_of_the_records_meets():
+    """P(X ≤ 1) = ½ is an end of the panels of the median's rank, and moves with θ: the atom at 0 grows or shrinks."""
+    channel = cf.Channel(cf.Median("x * (x > 1)", bounds=(0.231, 1.308)), cf.Gaussian(scale=0.5), n=5)
+    v = np.concatenate([[0.0], np.linspace(1.0, 1.308, 4001)])
+    y = np.linspace(-4.0, 5.5, 2001)
+    kernel = stats.norm.pdf(y[:, None], np.append(0.5 * (v[1:-1] + v[2:]), [0.0, 1.308]), 0.5)
+
+    def density(theta):
+        below = stats.beta.cdf(stats.norm.cdf(v[1:], theta, 2.0), 3, 3)  # P(median ≤ v), and of 0 up to v = 1
+        return kernel @ np.append(np.diff(below), [below[0], 1.0 - below[-1]])
+
+    p, change = density(1.0), slope(density, 1.0, 0.01)
+    expected = np.sum(change**2 / p) * (y[1] - y[0])
+    found = cf.information(cf.Model(cf.populations.normal(), channel), [1.0, 4.0]).matrix
+    np.testing.assert_allclose(found[0, 0], expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "name", ["a maximum that is always at its bound", pytest.param("a quantile of signs", marks=pytest.mark.slow)]
+)
+def test_information_that_is_next_to_nothing_is_no_reason_to_refuse(name):
+    """1e-61 and 1e-22: no two rules agree on rounding."""
+    if name.startswith("a maximum"):
+        own = cf.Population(lambda loc: dist.StudentT(1.5, loc, 1.0), {"loc": constraints.real})
+        model = cf.Model(own, cf.Channel(cf.Maximum("x**3", (-1, 0.5)), cf.Laplace(cf.PureDP(1.0)), 100))
+        theta = 0.5
+    else:
+        channel = cf.Channel(cf.Quantile("sign(x - 1)", 0.9, (-1, 1)), cf.Laplace(scale=0.01), 100)
+        model, theta = cf.Model(cf.populations.gamma(), channel), [2.0, 1.0]
+    assert np.all(np.abs(cf.information(model, theta).matrix) < 1e-15)

@@ -79,7 +79,11 @@ class Order(Route):
         """∫ (∂p)(∂p)ᵀ/p dy on panels of y, at two orders that must agree."""
         from confide.likelihood.rank.order_information import order_information
 
-        return order_information(noisy_order(model), np.asarray(thetas), str(model.channel.statistic))
+        def of_records() -> np.ndarray | None:
+            moving = model.population.moving
+            return None if moving else model.channel.n * np.asarray(model.population.fisher(thetas))
+
+        return order_information(noisy_order(model), np.asarray(thetas), str(model.channel.statistic), of_records)
 
 
 def _unreadable(population: Population, statistic: OrderStatistic) -> str | None:

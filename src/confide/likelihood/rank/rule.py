@@ -110,9 +110,11 @@ def order_panels(rank: RankLaw, found: Survey, grid: jax.Array) -> RankPanels:
     kinks = jnp.concatenate([found.kinks.strict.logit(), found.kinks.weak.logit()])
     cuts = jnp.asarray(rank.cuts)
     inside = (kinks > cuts[0]) & (kinks < cuts[-1])
-    ends = jnp.clip(jnp.concatenate([kinks, grid, cuts]), cuts[0], cuts[-1])
-    is_kink = jnp.concatenate([inside, jnp.zeros(grid.size + cuts.size, bool)])
-    places = jnp.argsort(ends)
+    # of ends that meet, those that move with θ come last: nodes exactly at a jump are on its lower side, as quantiles
+    # are
+    ends = jnp.clip(jnp.concatenate([grid, cuts, kinks]), cuts[0], cuts[-1])
+    is_kink = jnp.concatenate([jnp.zeros(grid.size + cuts.size, bool), inside])
+    places = jnp.argsort(ends, stable=True)
     ends, is_kink = ends[places], is_kink[places]
     return RankPanels(ends[:-1], ends[1:], is_kink[:-1], is_kink[1:])
 
