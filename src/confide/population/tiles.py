@@ -97,11 +97,11 @@ def tails(population: Population, x: Any, thetas: Any) -> tuple[Floats, Floats]:
 def tail_slopes(population: Population, x: Any, thetas: Any) -> tuple[Floats, Floats]:
     """Their derivatives in θ, shape (M, P, d) each.
 
-    A probability of 0 or 1 cannot move either way, unless an end of the support does; what differentiation makes of it
-    is rounding, or not a number.
+    Where one tail is exactly 0 neither can move, unless an end of the support does; what differentiation makes of it is
+    rounding, or not a number.
     """
     found = _tiled(_tail_slopes, population, x, thetas, _ENDS)
     if not population.moving:
         each = np.stack(tails(population, x, thetas), axis=-1)
-        found = np.where(((each == 0) | (each == 1))[..., None], 0.0, found)
+        found = np.where(np.any(each == 0, axis=-1)[..., None, None], 0.0, found)
     return found[..., 0, :], found[..., 1, :]
