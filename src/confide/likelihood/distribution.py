@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from confide.model import Model
 
 
-class _Isolated(constraints.ParameterFreeConstraint):  # type: ignore[misc]
+class _Isolated(constraints.ParameterFreeConstraint):
     """Values with probabilities instead of a density: a sampler that moves continuously must not draw them."""
 
     is_discrete = True
@@ -36,7 +36,7 @@ class _Isolated(constraints.ParameterFreeConstraint):  # type: ignore[misc]
         return jnp.isfinite(x)
 
 
-class PublishedValue(dist.Distribution):  # type: ignore[misc]
+class PublishedValue(dist.Distribution):
     """What a channel may publish at θ: made by `Model.distribution`."""
 
     arg_constraints: ClassVar[dict[str, Any]] = {}
@@ -61,7 +61,7 @@ class PublishedValue(dist.Distribution):  # type: ignore[misc]
         Inside the trace of a caller in single precision they are drawn in single precision, since JAX's generator
         cannot be asked for more there.
         """
-        single = not jax.config.jax_enable_x64
+        single = not jax.config.read("jax_enable_x64")
         traced = isinstance(key, jax.core.Tracer) or isinstance(self.theta, jax.core.Tracer)
         shape = (*sample_shape, *self.batch_shape, jnp.shape(self.theta)[-1])
         with jax.enable_x64(not (single and traced)), warnings.catch_warnings():
@@ -89,12 +89,10 @@ class PublishedValue(dist.Distribution):  # type: ignore[misc]
 
 def _arranged(population: Population, theta: Any) -> Any:
     """θ of shape batch + (d,); what a caller differentiates in single precision stays in it (see `_precision`)."""
-    named = isinstance(theta, Mapping)
-    if not any(map(is_single, theta.values() if named else [theta])):
+    if not any(map(is_single, theta.values() if isinstance(theta, Mapping) else [theta])):
         return population.theta(theta)
     convert = partial(jnp.asarray, dtype=jnp.float32)
-    array = space.join(population.space, theta, "theta", convert) if named else theta
-    return space.arrange(array, population.dimension, "theta", convert)
+    return space.arrange(space.join(population.space, theta, "theta", convert), population.dimension, "theta", convert)
 
 
 @partial(jax.jit, static_argnums=(0, 1))
@@ -105,6 +103,6 @@ def _paired(route: Route, model: Model, thetas: jax.Array, values: jax.Array) ->
 
 def _in_the_precision_of_the_caller(values: jax.Array) -> jax.Array:
     """Called outside of double precision's own context, where JAX's switch is the caller's."""
-    kind = jnp.float64 if jax.config.jax_enable_x64 else jnp.float32
+    kind = jnp.float64 if jax.config.read("jax_enable_x64") else jnp.float32
     with jax.enable_x64(True):
         return values.astype(kind)

@@ -137,9 +137,7 @@ class Population:
         (3, 1)
         """
         with jax.enable_x64(True):
-            named = isinstance(value, Mapping)
-            array = space.join(self.space, value, "theta") if named else value
-            theta: jax.Array = space.arrange(array, self.dimension, "theta")
+            theta: jax.Array = space.arrange(space.join(self.space, value, "theta"), self.dimension, "theta")
             if not space.is_traced(theta):
                 with jax.ensure_compile_time_eval():
                     space.check(self.space, np.asarray(theta), "theta", value)

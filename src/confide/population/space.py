@@ -98,12 +98,14 @@ def split(space: Space, theta: jax.Array) -> dict[str, jax.Array]:
     return parts
 
 
-def join(space: Space, parts: Mapping[str, Any], argument: str, convert: Callable[[Any], Any] = as_float64) -> Any:
-    """θ made of its named parameters, which may be batches: the inverse of `split`."""
+def join(space: Space, value: Any, argument: str, convert: Callable[[Any], Any] = as_float64) -> Any:
+    """θ of its named parameters, which may be batches: the inverse of `split`. What is not by name is left as it is."""
+    if not isinstance(value, Mapping):
+        return value
     names = [part.name for part in space]
-    if sorted(map(str, parts)) != sorted(names):
-        raise ParameterError(argument, parts, "does not name the parameters", f"give {', '.join(names)}")
-    entries = [convert(parts[part.name]) for part in space]
+    if sorted(map(str, value)) != sorted(names):
+        raise ParameterError(argument, value, "does not name the parameters", f"give {', '.join(names)}")
+    entries = [convert(value[part.name]) for part in space]
     entries = [entry if part.vector else entry[..., None] for part, entry in zip(space, entries, strict=True)]
     numpy = jnp if any(map(is_traced, entries)) else np
     batch = np.broadcast_shapes(*(entry.shape[:-1] for entry in entries))
