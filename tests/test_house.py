@@ -30,7 +30,7 @@ ORDER = [
     "prior",
     "published",
     "missing",
-    "posterior predictive",
+    "posterior predictive claim",
     "information",
     "inference",
     "plots",

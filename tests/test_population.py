@@ -46,9 +46,7 @@ def test_several_parameters_are_on_the_last_axis(value, shape):
     assert populations.normal().theta(value).shape == shape
 
 
-@pytest.mark.parametrize(
-    "value", [[], np.ones((2, 3)), np.ones((0,)), "two", None, {"variance": 1.0}, [[1.0], [1.0, 2.0]]]
-)
+@pytest.mark.parametrize("value", [[], np.ones((2, 3)), np.ones((0,)), "two", None, {"mean": 1.0}, [[1.0], [1.0, 2.0]]])
 def test_a_wrong_shape_or_type_for_one_parameter_is_refused(value):
     with pytest.raises(ParameterError, match="theta"):
         populations.normal_variance().theta(value)

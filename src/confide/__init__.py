@@ -14,7 +14,20 @@ from confide import registry
 if typing.TYPE_CHECKING:
     from confide import datasets, populations
     from confide.channel import Channel
-    from confide.design import Comparison, Family, Optimum, Pilot, Study, compare, families, optimize, pilot, study
+    from confide.design import (
+        Comparison,
+        Family,
+        Optimum,
+        Pilot,
+        Requirement,
+        Study,
+        compare,
+        families,
+        optimize,
+        pilot,
+        require,
+        study,
+    )
     from confide.errors import (
         AccuracyError,
         ApproximationWarning,
@@ -121,6 +134,7 @@ __all__ = [
     "RandomizedResponse",
     "RangeError",
     "Release",
+    "Requirement",
     "Response",
     "Route",
     "Rows",
@@ -147,6 +161,7 @@ __all__ = [
     "populations",
     "release",
     "report",
+    "require",
     "sbc",
     "study",
     "verify",
@@ -160,7 +175,8 @@ _LAZY = {
     for module, names in {
         "confide.channel": ("Channel",),
         "confide.design": (
-            "Comparison", "Family", "Optimum", "Pilot", "Study", "compare", "families", "optimize", "pilot", "study",
+            "Comparison", "Family", "Optimum", "Pilot", "Requirement", "Study", "compare", "families", "optimize",
+            "pilot", "require", "study",
         ),
         "confide.errors": (
             "AccuracyError", "ApproximationWarning", "ConfideError", "ConfideWarning", "ExpressionError",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -15,13 +14,14 @@ import numpy as np
 from confide._precision import float64, is_single, through_double
 from confide._random import as_key
 from confide.channel import Channel
-from confide.errors import ApproximationWarning, IncompatibleError, InvalidArgument
+from confide.errors import IncompatibleError, InvalidArgument
 from confide.mechanism import Law, ResponseLaw
-from confide.population import Population
+from confide.population import Population, batches
 from confide.statistic import Mean, Statistic
 
 if TYPE_CHECKING:
     from confide.likelihood import Route
+    from confide.likelihood.distribution import PublishedValue
 
 #: records simulated at once within one release, and over all releases of one batch
 _BLOCK = 2**16
@@ -67,16 +67,20 @@ class Model:
         >>> cf.Model(cf.populations.bernoulli(), channel).simulate(key=0, theta=[0.2, 0.4, 0.6], shape=(5,)).shape
         (3, 5)
         """
-        channel = self.channel
         thetas = self.population.theta(theta)
         batch, shape = thetas.shape[:-1], tuple(shape)
         each = jnp.broadcast_to(
             jnp.expand_dims(thetas, tuple(range(len(batch), len(batch) + len(shape)))),
             (*batch, *shape, thetas.shape[-1]),
-        ).reshape(-1, thetas.shape[-1])
-        keys = jax.random.split(as_key(key), each.shape[0])
-        values = _simulate(self.population, channel.statistic, channel.n, channel.law, keys, each)
-        return values.reshape(*batch, *shape, *channel.value_shape)
+        )
+        return self.one_each(as_key(key), each)
+
+    def one_each(self, key: jax.Array, thetas: jax.Array) -> jax.Array:
+        """One published value per θ, in the precision of θ."""
+        batch, rows = thetas.shape[:-1], thetas.reshape(-1, thetas.shape[-1])
+        channel, keys = self.channel, jax.random.split(key, rows.shape[0])
+        values = _simulate(self.population, channel.statistic, channel.n, channel.law, keys, rows)
+        return values.reshape(*batch, *channel.value_shape)
 
     @float64
     def log_likelihood(self, theta: Any, value: Any, route: str | Route = "auto") -> Any:
@@ -94,19 +98,12 @@ class Model:
         >>> print(model.log_likelihood(2.0, 0.9).round(6), model.log_likelihood(2.0, 0.9, route="normal").round(6))
         -1.875881 -1.736641
         """
-        from confide.likelihood import as_route, choose_route
+        from confide.likelihood import choose_aloud
         from confide.likelihood.local.two_sided import watched
 
         if is_single(theta) or is_single(value):
             return through_double(partial(self.log_likelihood, route=route), theta, value)
-        chosen = choose_route(self, route)
-        if as_route(route) is None and chosen.approximate:
-            warnings.warn(
-                f"no exact route serves {self.channel.statistic} under {self.channel.mechanism}: this is the normal "
-                "approximation, whose error is not known; ask for it by route='normal', or use infer",
-                ApproximationWarning,
-                stacklevel=3,
-            )
+        chosen = choose_aloud(self, route, stacklevel=3)
         thetas = self.population.theta(theta)
         batch, shape = thetas.shape[:-1], self.channel.value_shape
         if isinstance(value, jax.core.Tracer):
@@ -125,6 +122,25 @@ class Model:
             found = chosen.log_likelihood(self, np.asarray(rows), np.asarray(each))
         return found.reshape((*batch, *values.shape[: values.ndim - len(shape)]))
 
+    def distribution(self, theta: Any, route: str | Route = "auto") -> PublishedValue:
+        """What the channel may publish at θ, as a numpyro distribution: a likelihood inside any model.
+
+        Each θ of a batch is one element of the distribution's batch, so plates work: with one value per θ, `log_prob`
+        pairs them. θ is an array in the order of the parameters, or a mapping from their names. Usable under jit, vmap,
+        NUTS, plates and `Predictive`. All is computed in double precision and returned in the caller's.
+
+        >>> import confide as cf, numpyro
+        >>> channel = cf.Channel(cf.Mean("x", bounds=(0, 1)), cf.Laplace(cf.PureDP(1.0)), n=50)
+        >>> model = cf.Model(cf.populations.bernoulli(), channel)
+        >>> wards = model.distribution([0.2, 0.3, 0.4])
+        >>> wards.batch_shape, wards.event_shape, [f"{each:.4f}" for each in wards.log_prob([0.25, 0.3, 0.35])]
+        ((3,), (), ['1.4370', '1.8189', '1.4215'])
+        """
+        from confide.likelihood import choose_aloud
+        from confide.likelihood.distribution import PublishedValue
+
+        return PublishedValue(self, theta, choose_aloud(self, route, stacklevel=2))
+
     def __str__(self) -> str:
         return f"Records from {self.population}.\n{self.channel}"
 
@@ -141,7 +157,7 @@ def _simulate(
         if isinstance(statistic, Mean) and n > _BLOCK:
             summary = _mean_of_blocks(population, statistic, n, for_records, theta)
         else:
-            summary = statistic.summary(population.sample(for_records, theta, (n,)), law.window)
+            summary = statistic.summary(batches.sample(population, for_records, theta, (n,)), law.window)
         return law.sample(for_noise, summary)
 
     return jax.lax.map(release, (keys, thetas), batch_size=max(1, _BATCH // min(n, _BLOCK)))
@@ -152,7 +168,7 @@ def _mean_of_blocks(population: Population, statistic: Mean, n: int, key: jax.Ar
     blocks = math.ceil(n / _BLOCK)
 
     def add(index: jax.Array, total: jax.Array) -> jax.Array:
-        values = statistic.values(population.sample(jax.random.fold_in(key, index), theta, (_BLOCK,)))
+        values = statistic.values(batches.sample(population, jax.random.fold_in(key, index), theta, (_BLOCK,)))
         used = index * _BLOCK + jnp.arange(_BLOCK) < n
         return total + jnp.sum(jnp.where(jnp.expand_dims(used, tuple(range(1, values.ndim))), values, 0.0), axis=0)
 

@@ -11,10 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide._call import Remembered
+from confide._precision import float64
 from confide.errors import IncompatibleError, InvalidArgument
 
 if TYPE_CHECKING:
     from confide.inference.diagnostics import Diagnostics
+    from confide.model import Model
     from confide.prior import Prior
 
 Floats = NDArray[np.float64]
@@ -123,6 +125,47 @@ class Posterior:
         if not (isinstance(prob, int | float) and 0 < prob < 1):
             raise InvalidArgument("prob", prob, "is not a probability between 0 and 1", "use for example 0.9")
         return self.quantile([0.5 - prob / 2, 0.5 + prob / 2])
+
+    def probability(self, claim: str) -> float:
+        """How probable a claim about the parameters is: a comparison, or several multiplied.
+
+        It is written as statistics are, with the parameters' names in place of x, `name[0]` for an entry of a vector.
+        Where the posterior of one parameter was integrated it comes from the integral, otherwise from the draws.
+
+        >>> import confide as cf, numpyro.distributions as dist
+        >>> channel = cf.Channel(cf.Mean("x", bounds=(0, 1)), cf.Laplace(cf.PureDP(1.0)), n=1000)
+        >>> prior = {"probability": dist.Beta(1.0, 1.0)}
+        >>> posterior = cf.infer(cf.populations.bernoulli(), cf.Release(channel, 0.31), prior, route="normal")
+        >>> round(posterior.probability("(0.3 < probability) * (probability < 0.33)"), 3)
+        0.666
+        """
+        from confide.claim import probability
+
+        return probability(self, claim)
+
+    @float64
+    def predict(self, model: Model, key: Any = 0) -> Any:
+        """What a channel would publish about new records of this population: one value per draw, (chain, draw, …).
+
+        >>> import confide as cf, numpyro.distributions as dist
+        >>> channel = cf.Channel(cf.Mean("x", bounds=(0, 1)), cf.Laplace(cf.PureDP(1.0)), n=1000)
+        >>> prior, population = {"probability": dist.Beta(1.0, 1.0)}, cf.populations.bernoulli()
+        >>> posterior = cf.infer(population, cf.Release(channel, 0.31), prior, route="normal")
+        >>> next_year = cf.Channel(cf.Mean("x", bounds=(0, 1)), cf.Laplace(cf.PureDP(0.1)), n=500)
+        >>> print(posterior.predict(cf.Model(population, next_year)).std().round(3))
+        0.037
+        """
+        theirs, ours = getattr(getattr(model, "population", None), "names", None), self.names
+        if theirs != ours:
+            remedy = f"give a Model whose population has the parameters {', '.join(ours)}"
+            raise InvalidArgument("model", model, "is not of the population of this posterior", remedy)
+        return model.simulate(key, self.theta)
+
+    @property
+    def theta(self) -> Floats:
+        """The draws as one array (chain, draw, entry of θ)."""
+        shape = next(iter(self.draws.values())).shape[:2]
+        return np.concatenate([np.reshape(each, (*shape, -1)) for each in self.draws.values()], axis=-1)
 
     def summary(self, prob: float = 0.9) -> Any:
         """A pandas table: mean, sd, interval, effective draws and R-hat of each parameter.

@@ -29,13 +29,12 @@ def groups(posterior: Posterior, *, predictive: bool) -> dict[str, Any]:
     releases: Sequence[Any] = releases_of(posterior.call)
     found["observed_data"] = {f"release_{i}": np.asarray(each.value) for i, each in enumerate(releases)}
     if predictive:
-        thetas = np.concatenate([np.reshape(each, (*shape, -1)) for each in posterior.draws.values()], axis=-1)
         population = posterior.call.arguments["population"]
         if asked_for(population, posterior.call.arguments["prior"]):
             population, releases = with_missing(population, releases)
         models = [Model(population, each.channel) for each in releases]
         found["posterior_predictive"] = {
-            f"release_{i}": np.asarray(model.simulate(jax.random.fold_in(key, i), thetas))
+            f"release_{i}": np.asarray(model.simulate(jax.random.fold_in(key, i), posterior.theta))
             for i, model in enumerate(models)
         }
     return found

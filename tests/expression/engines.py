@@ -24,7 +24,7 @@ class FlushingReader(ArrayReader):
     """NumPy with the guards of `database.PostgresReader`: tiny products, quotients and powers are 0."""
 
     def __init__(self, variable):
-        super().__init__(np, variable)
+        super().__init__(np, {"x": variable})
 
     def multiply(self, a, b):
         tiny = (np.abs(a) < _TINY) & (np.abs(b) <= 1) | (np.abs(b) < _TINY) & (np.abs(a) <= 1)

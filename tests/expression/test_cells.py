@@ -105,7 +105,7 @@ class _Exactly:
     less = staticmethod(lambda a, b: Fraction(a < b))
 
     def __init__(self, variable):
-        self.variable = variable
+        self.variable = lambda name: variable
 
 
 def _grow(children):

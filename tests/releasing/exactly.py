@@ -12,7 +12,7 @@ class FractionReader:
     """Reads an expression in exact rational arithmetic."""
 
     def __init__(self, x):
-        self.variable = x
+        self.variable = lambda name: x
 
     number = staticmethod(Fraction)
     add = staticmethod(lambda a, b: a + b)

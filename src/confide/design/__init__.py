@@ -7,6 +7,7 @@ from confide.design.optimizing import optimize
 from confide.design.optimum import Optimum
 from confide.design.search.family import Family, MeanFamily
 from confide.design.studies.piloting import Pilot, pilot
+from confide.design.studies.requiring import Requirement, require
 from confide.design.studies.studying import Study, study
 
 __all__ = [
@@ -15,10 +16,12 @@ __all__ = [
     "MeanFamily",
     "Optimum",
     "Pilot",
+    "Requirement",
     "Study",
     "compare",
     "families",
     "optimize",
     "pilot",
+    "require",
     "study",
 ]

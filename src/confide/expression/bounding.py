@@ -34,7 +34,7 @@ class RangeReader:
     number = staticmethod(point)
 
     def __init__(self, variable: Interval) -> None:
-        self.variable = variable
+        self.variable = lambda name: variable
 
     @staticmethod
     def subtract(a: Interval, b: Interval) -> Interval:
@@ -122,7 +122,7 @@ class SlopeReader:
 
     def __init__(self, variable: Interval) -> None:
         one = np.ones_like(variable.low)
-        self.variable = Bound(variable, Interval(one, one))
+        self.variable = lambda name: Bound(variable, Interval(one, one))
 
     def __getattr__(self, operation: str) -> object:
         # a comparison or sign: constant wherever it is decided, a jump where it is not

@@ -69,7 +69,7 @@ class DatabaseReader:
 
     def __init__(self, table: Any, column: str) -> None:
         self.table = table
-        self.variable: Operand = Column(column)
+        self.variable: Callable[[str], Operand] = lambda name: Column(column)
         self._stages = 0
 
     def __getattr__(self, operation: str) -> Any:
@@ -91,7 +91,7 @@ class DatabaseReader:
         """An operation on columns; on constants alone it is computed here, as NumPy does."""
         if all(isinstance(operand, float) for operand in operands):
             with np.errstate(all="ignore"):
-                return float(getattr(ArrayReader(np, np.float64(0.0)), operation)(*operands))
+                return float(getattr(ArrayReader(np, {}), operation)(*operands))
         return lambda t: function(*(column_of(t, operand) for operand in operands))
 
     def stage(self, operand: Operand) -> Operand:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import jax
@@ -14,9 +15,13 @@ from confide.expression.tree import Number, Tree, integer_exponent, read
 class ArrayReader:
     """Reads an expression in an array namespace (`jax.numpy` or `numpy`)."""
 
-    def __init__(self, namespace: Any, variable: Any) -> None:
+    def __init__(self, namespace: Any, variables: Mapping[str, Any]) -> None:
         self.np = namespace
-        self.variable = variable
+        self._variables = variables
+
+    def variable(self, name: str) -> Any:
+        """An array."""
+        return self._variables[name]
 
     def __getattr__(self, operation: str) -> Any:
         return getattr(self.np, operation)
@@ -98,5 +103,5 @@ def evaluate(tree: Tree, x: Any) -> Any:
     """The value of the expression at x, by NumPy for NumPy arrays and by JAX for everything else."""
     namespace = jnp if isinstance(x, jax.Array) else np
     with np.errstate(all="ignore"):
-        value = read(tree, ArrayReader(namespace, x))
+        value = read(tree, ArrayReader(namespace, {"x": x}))
     return value * namespace.ones_like(x) if isinstance(tree, Number) or np.ndim(value) < np.ndim(x) else value

@@ -16,7 +16,7 @@ def fold(tree: Tree) -> Tree:
 
     >>> from confide.expression.parse import parse
     >>> fold(parse("x > 1/4 + 1"))
-    Call(operation='greater', arguments=(Variable(), Number(value=1.25)))
+    Call(operation='greater', arguments=(Variable(name='x'), Number(value=1.25)))
     """
     match tree:
         case Interp(argument, knots, values):

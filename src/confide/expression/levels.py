@@ -18,7 +18,11 @@ Levels = frozenset[float] | None
 class LevelReader:
     """A set of numbers, or None for a continuum. Comparisons and signs are what makes a continuum finite."""
 
-    variable: Levels = None
+    @staticmethod
+    def variable(name: str) -> Levels:
+        """A continuum."""
+        del name
+        return None
 
     @staticmethod
     def number(value: float) -> Levels:
@@ -43,7 +47,7 @@ class LevelReader:
     def _map(operation: str, arguments: list[frozenset[float]]) -> Levels:
         if np.prod([len(argument) for argument in arguments], dtype=float) > _MOST:
             return None
-        apply: Any = getattr(ArrayReader(np, None), operation)
+        apply: Any = getattr(ArrayReader(np, {}), operation)
         with np.errstate(all="ignore"):
             values = [float(apply(*point)) for point in itertools.product(*arguments)]
         return frozenset(value + 0.0 for value in values) if np.all(np.isfinite(values)) else None

@@ -11,6 +11,7 @@ import ast
 import itertools
 import math
 import warnings
+from collections.abc import Collection
 
 from confide.errors import ExpressionError
 from confide.expression.tree import ARITY, Call, Interp, Number, Tree, Variable, nodes
@@ -46,11 +47,11 @@ FUNCTIONS = {
 }  # fmt: skip
 
 
-def parse(text: object) -> Tree:
-    """Parse a text of the expression language.
+def parse(text: object, names: Collection[str] = ("x",)) -> Tree:
+    """Parse a text of the expression language, in which these variables have a name; `a[0]` may be one too.
 
     >>> parse("abs(x) ** 2")
-    Call(operation='power', arguments=(Call(operation='absolute', arguments=(Variable(),)), Number(value=2.0)))
+    Call(operation='power', arguments=(Call(operation='absolute', arguments=(Variable(name='x'),)), Number(value=2.0)))
     """
     if not isinstance(text, str):
         raise ExpressionError("expression", text, "is not text", GRAMMAR)
@@ -64,7 +65,7 @@ def parse(text: object) -> Tree:
             syntax = ast.parse(text.strip(), mode="eval")
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise ExpressionError("expression", text, "cannot be parsed", GRAMMAR) from error
-    tree = _Builder(text).build(syntax.body, 0)
+    tree = _Builder(text, names).build(syntax.body, 0)
     if sum(1 for _ in itertools.islice(nodes(tree), MAX_NODES + 1)) > MAX_NODES:
         raise ExpressionError("expression", text, f"has more than {MAX_NODES} parts", "use a smaller one")
     return tree
@@ -78,8 +79,8 @@ def _bracket_depth(text: str) -> int:
 class _Builder:
     """Turns Python's syntax tree into ours, refusing whatever is not in the grammar."""
 
-    def __init__(self, text: str) -> None:
-        self.text = text
+    def __init__(self, text: str, names: Collection[str]) -> None:
+        self.text, self.names = text, names
 
     def refuse(self, problem: str, remedy: str = GRAMMAR) -> ExpressionError:
         return ExpressionError("expression", self.text, problem, remedy)
@@ -90,10 +91,10 @@ class _Builder:
         match node:
             case ast.Constant(value=value):
                 return Number(self.number(value))
-            case ast.Name(id="x"):
-                return Variable()
             case ast.Name(id=name):
-                raise self.refuse(f"uses the unknown name {name!r}", "the only variable is x; " + GRAMMAR)
+                return self.variable(name)
+            case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=int(index))):
+                return self.variable(f"{name}[{index}]")
             case ast.UnaryOp(op=ast.UAdd(), operand=operand):
                 return self.build(operand, depth + 1)
             case ast.UnaryOp(op=ast.USub(), operand=operand):
@@ -110,6 +111,13 @@ class _Builder:
             case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]):
                 return self.call(name, arguments, depth)
         raise self.refuse(f"uses {type(node).__name__}, which is not in the language")
+
+    def variable(self, name: str) -> Tree:
+        if name in self.names:
+            return Variable(name)
+        known = ", ".join(self.names)
+        there_is = f"the only variable is {known}" if len(self.names) == 1 else f"the variables are {known}"
+        raise self.refuse(f"uses the unknown name {name!r}", f"{there_is}; {GRAMMAR}")
 
     def number(self, value: object) -> float:
         if isinstance(value, bool) or not isinstance(value, int | float):

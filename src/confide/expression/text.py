@@ -31,8 +31,8 @@ def _format(tree: Tree) -> tuple[str, int]:
     match tree:
         case Number(value):
             return format_number(value), _SIGN if str(value).startswith("-") else _ATOM
-        case Variable():
-            return "x", _ATOM
+        case Variable(name):
+            return name, _ATOM
         case Interp(argument, knots, values):
             tables = (", ".join(map(format_number, table)) for table in (knots, values))
             return "interp({}, [{}], [{}])".format(format_tree(argument), *tables), _ATOM

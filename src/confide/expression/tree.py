@@ -21,7 +21,9 @@ class Number:
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """The record, x."""
+    """What the expression is about: the record, x, unless it is given other names."""
+
+    name: str = "x"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +60,8 @@ COMPARISONS = frozenset({"less", "less_equal", "greater", "greater_equal", "equa
 class Reader(Protocol):
     """What a namespace must offer, besides one method per operation of `ARITY`."""
 
-    variable: Any
+    def variable(self, name: str) -> Any:
+        """What a variable means."""
 
     def number(self, value: float) -> Any:
         """What a constant means."""
@@ -72,8 +75,8 @@ def read(tree: Tree, reader: Reader) -> Any:
     match tree:
         case Number(value):
             return reader.number(value)
-        case Variable():
-            return reader.variable
+        case Variable(name):
+            return reader.variable(name)
         case Interp(argument, knots, values):
             return reader.interp(read(argument, reader), knots, values)
         case Call(operation, arguments):

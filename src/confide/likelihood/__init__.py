@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING
 
 from confide import registry
-from confide.errors import IncompatibleError, InvalidArgument
+from confide.errors import ApproximationWarning, IncompatibleError, InvalidArgument
 from confide.likelihood.local.records import PerRecord
 from confide.likelihood.local.response import Response
 from confide.likelihood.mean.normal import Normal
@@ -29,6 +30,7 @@ __all__ = [
     "Share",
     "Spectral",
     "as_route",
+    "choose_aloud",
     "choose_route",
     "stand_in",
 ]
@@ -65,6 +67,19 @@ def choose_route(model: Model, route: str | Route = "auto") -> Route:
         reasons[candidate.name] = reason
     listed = "; ".join(f"{name}: {reason}" for name, reason in reasons.items())
     raise IncompatibleError(f"no route to p(y | theta) serves this model ({listed})")
+
+
+def choose_aloud(model: Model, route: str | Route, stacklevel: int) -> Route:
+    """The same, but an approximation that nobody asked for is not taken without a warning."""
+    chosen = choose_route(model, route)
+    if as_route(route) is None and chosen.approximate:
+        warnings.warn(
+            f"no exact route serves {model.channel.statistic} under {model.channel.mechanism}: this is the normal "
+            "approximation, whose error is not known; ask for it by route='normal', or use infer",
+            ApproximationWarning,
+            stacklevel=stacklevel + 1,
+        )
+    return chosen
 
 
 def stand_in(route: Route, model: Model) -> Route | None:

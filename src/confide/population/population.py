@@ -129,15 +129,15 @@ class Population:
         """Whether the Fisher information of a record exists: the support does not depend on θ."""
         return not self.moving
 
-    def theta(self, value: ArrayLike) -> jax.Array:
-        """A checked θ of shape batch + (dimension,); traced values cannot be checked and pass.
+    def theta(self, value: ArrayLike | Mapping[str, ArrayLike]) -> jax.Array:
+        """A checked θ of shape batch + (dimension,), of an array or of arrays by name; traced values cannot be checked.
 
         >>> from confide import populations
         >>> populations.normal_variance().theta([0.5, 1.0, 2.0]).shape
         (3, 1)
         """
         with jax.enable_x64(True):
-            theta: jax.Array = space.arrange(value, self.dimension, "theta")
+            theta: jax.Array = space.arrange(space.join(self.space, value, "theta"), self.dimension, "theta")
             if not space.is_traced(theta):
                 with jax.ensure_compile_time_eval():
                     space.check(self.space, np.asarray(theta), "theta", value)

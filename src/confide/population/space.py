@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -73,10 +73,10 @@ def as_float64(value: Any) -> Any:
     return jnp.asarray(value, dtype=jnp.float64) if is_traced(value) else np.asarray(value, dtype=np.float64)
 
 
-def arrange(value: Any, dimension: int, argument: str) -> Any:
+def arrange(value: Any, dimension: int, argument: str, convert: Callable[[Any], Any] = as_float64) -> Any:
     """The convention for shapes: batch + (dimension,), where one parameter may go without its last axis."""
     try:
-        array = as_float64(value)
+        array = convert(value)
     except (TypeError, ValueError):
         raise ParameterError(argument, value, "is not numeric", f"give {dimension} numbers") from None
     if dimension == 1 and array.ndim == 0:
@@ -96,6 +96,20 @@ def split(space: Space, theta: jax.Array) -> dict[str, jax.Array]:
         parts[part.name] = theta[..., at : at + part.size] if part.vector else theta[..., at]
         at += part.size
     return parts
+
+
+def join(space: Space, value: Any, argument: str, convert: Callable[[Any], Any] = as_float64) -> Any:
+    """θ of its named parameters, which may be batches: the inverse of `split`. What is not by name is left as it is."""
+    if not isinstance(value, Mapping):
+        return value
+    names = [part.name for part in space]
+    if sorted(map(str, value)) != sorted(names):
+        raise ParameterError(argument, value, "does not name the parameters", f"give {', '.join(names)}")
+    entries = [convert(value[part.name]) for part in space]
+    entries = [entry if part.vector else entry[..., None] for part, entry in zip(space, entries, strict=True)]
+    numpy = jnp if any(map(is_traced, entries)) else np
+    batch = np.broadcast_shapes(*(entry.shape[:-1] for entry in entries))
+    return numpy.concatenate([numpy.broadcast_to(entry, (*batch, entry.shape[-1])) for entry in entries], axis=-1)
 
 
 def check(space: Space, theta: np.ndarray, argument: str, value: object) -> None:

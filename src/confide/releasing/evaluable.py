@@ -30,7 +30,6 @@ class _Watched:
 
     def __init__(self, reader: RangeReader) -> None:
         self._reader = reader
-        self.variable = reader.variable
 
     def __getattr__(self, operation: str) -> Callable[..., Any]:
         function = getattr(self._reader, operation)

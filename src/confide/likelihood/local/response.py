@@ -134,8 +134,10 @@ class Response(Route):
         """log p(y | θ), traceable in θ and the answers."""
         law, (cells, member) = _parts(model)
         log_tau = jnp.log(_probabilities(member, law.keep, cells.weights(jnp.asarray(theta))))
-        distance = jnp.abs(jnp.asarray(value).reshape(-1)[:, None] - jnp.asarray(law.levels))
-        return jnp.sum(log_tau[jnp.argmin(distance, axis=1)])
+        between = 0.5 * (jnp.asarray(law.levels)[1:] + jnp.asarray(law.levels)[:-1])
+        # the index of the nearest level; argmin's would be of 64 bits, which a caller in single precision cannot have
+        answers = jnp.sum(jnp.asarray(value).reshape(-1)[:, None] > between, axis=1, dtype=jnp.int32)
+        return jnp.sum(log_tau[answers])
 
     def log_likelihood(self, model: Model, thetas: Any, values: Any) -> Floats:
         """log p(y | θ) for all θ (M, d) and answers (Y, n): shape (M, Y), from counts of the levels."""
