@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from confide.design.search.family import from_statistics
 from confide.mechanism import Noiseless
-from confide.statistic import Mean
 
 if TYPE_CHECKING:
     from confide.design.optimum import Candidate, Optimum
@@ -32,7 +31,7 @@ def explain(optimum: Optimum) -> str:
         sentences = [f"{_over(problem)}, {chosen} is the best by {_words(problem)}."]
         sentences.append(f"At {where} it says {_told(winner, problem, at)}")
     statistic = winner.channel.statistic
-    if isinstance(statistic, Mean) and statistic.dimension == 1:
+    if statistic.averages and statistic.dimension == 1:
         sentences.append(_noise_and_clipping(winner, problem, at))
     rivals = [each for each in optimum.candidates[1:] if each.family != winner.family and not each.reason]
     if rivals:
@@ -74,7 +73,7 @@ def _told(winner: Candidate, problem: SearchProblem, at: int) -> str:
 def _noise_and_clipping(winner: Candidate, problem: SearchProblem, at: int) -> str:
     """How large the noise is beside the sampling error, how much is clipped, and what each costs."""
     law, statistic = problem.law, winner.channel.statistic
-    assert isinstance(statistic, Mean)
+    assert statistic.averages
     values = from_statistics(law, [statistic])
     mean, _ = law.means(np.concatenate([values.s[0], values.s[0] ** 2]))
     sampling = float(np.sqrt(max(mean[at, 1] - mean[at, 0] ** 2, 0.0) / problem.n))

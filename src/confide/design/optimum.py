@@ -17,7 +17,6 @@ from confide.design.explain import explain
 from confide.design.search.family import from_statistics
 from confide.design.search.problem import SearchProblem, SearchResult
 from confide.information.result import Information, efficiency
-from confide.statistic import Mean
 
 Floats = NDArray[np.float64]
 
@@ -150,7 +149,7 @@ class Optimum:
     def _normal(self, each: Candidate) -> float:
         """The information under the normal model (Sec 3.1); NaN where it does not apply."""
         statistic = each.channel.statistic
-        if not isinstance(statistic, Mean):
+        if not statistic.averages:
             return float("nan")
         values = from_statistics(self.problem.law, [statistic])
         matrices = self.problem.mean_information(values, type(each.channel.mechanism), normal=True)[0]

@@ -16,14 +16,14 @@ from confide.mechanism.base import Law, Mechanism, accept_privacy, options_repr,
 from confide.mechanism.lattice import DiscreteGaussian, DiscreteLaplace, LatticeNoise, lattice_index, nearest_index
 from confide.mechanism.noise import OWN, GaussianNoise, LaplaceNoise, Noise
 from confide.privacy import Privacy
-from confide.statistic import OrderStatistic, Statistic
+from confide.statistic import Statistic
 
 Layout = Literal["scalar", "vector", "window"]
 
 
 def layout_of(statistic: Statistic) -> Layout:
     """How a summary of the statistic is laid out: elementwise, a vector on its last axis, or a window of ranks."""
-    if isinstance(statistic, OrderStatistic):
+    if statistic.ranked:
         return "window"
     return "vector" if statistic.dimension > 1 else "scalar"
 
@@ -45,6 +45,11 @@ class AdditiveLaw(Law):
             raise IncompatibleError(
                 f"{type(self.noise).__name__} is noise that no exact route knows; {OWN}, which is asked for its density"
             )
+
+    @property
+    def added(self) -> Noise:
+        """The noise."""
+        return self.noise
 
     @property
     def window(self) -> int:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -50,7 +51,7 @@ def lattice_index(v: Float[Array, "..."], step: float) -> tuple[Float[Array, "..
 class LatticeNoise(Noise):
     """Noise on a lattice; the mass function and sampler in units of the step are what the subclasses give."""
 
-    step: float
+    step: float = eqx.field()  # type: ignore[misc]  # a field without a default, where noise on the line has None
 
     @abstractmethod
     def log_mass(self, index: Float[Array, "..."]) -> Float[Array, "..."]:
@@ -90,6 +91,7 @@ class DiscreteLaplace(LatticeNoise):
     """
 
     kind = "Laplace"
+    exponential = True
 
     def sample_index(self, key: jax.Array, shape: tuple[int, ...] = ()) -> Float[Array, "..."]:
         """⌊sE⌋ − ⌊sE'⌋ with E, E' exponential: an exponential rounded down is geometric."""
