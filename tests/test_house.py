@@ -192,3 +192,37 @@ def imported(tree):
         and (node.module or "").startswith(("confide.mechanism", "confide.statistic"))
         for alias in node.names
     }
+
+
+#: modules with numbers that do not yet say how they were found
+SILENT = """
+likelihood.batched likelihood.mean.normal likelihood.mean.spectral_information likelihood.mean.y_rules
+likelihood.noise.transform likelihood.record_law.fixed likelihood.record_law.panels likelihood.record_law.traced
+likelihood.value_law.inverse likelihood.value_law.table population.counts population.quadrature population.solve
+"""
+
+
+def test_numbers_say_how_they_were_found_or_what_they_trade():
+    """A comment above a constant or a run of them, or beside it."""
+    silent = defaultdict(list)
+    for name, path in FILES.items():
+        lines = path.read_text().splitlines()
+        for node in ast.parse(path.read_text()).body:
+            if is_number(node) and not is_explained(lines, node):
+                silent[unit(name, 9)].append(lines[node.lineno - 1])
+    assert set(silent) == set(SILENT.split()), silent
+
+
+def is_number(node):
+    """Whether it makes a constant of numbers, and of nothing else that is written there."""
+    if not isinstance(node, ast.Assign) or not ast.unparse(node.targets[0]).isupper():
+        return False
+    written = {type(each.value) for each in ast.walk(node.value) if isinstance(each, ast.Constant)}
+    return bool(written) and written <= {int, float}
+
+
+def is_explained(lines, node):
+    first = node.lineno - 1
+    while lines[first - 1] and not lines[first - 1].startswith(("#", " ", ")", "}", "from", "import", "@")):
+        first -= 1
+    return lines[first - 1].startswith("#") or "#" in "".join(lines[node.lineno - 1 : node.end_lineno])

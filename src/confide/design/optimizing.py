@@ -33,6 +33,7 @@ from confide.population import Population
 from confide.privacy import Privacy
 from confide.statistic.statistic import check_count
 
+#: what `optimize` searches unless it is told
 FAMILIES: tuple[Family, ...] = (
     Power(),
     Clip(),
@@ -43,6 +44,7 @@ FAMILIES: tuple[Family, ...] = (
     ClippedScore(),
     Moments(),
 )
+#: under which mechanisms it does
 MECHANISMS: tuple[type[Mechanism], ...] = (
     Laplace,
     Gaussian,

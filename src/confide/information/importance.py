@@ -22,7 +22,9 @@ from confide.likelihood.record_law.traced import moving_law
 from confide.mechanism.additive import AdditiveLaw
 from confide.model import Model
 
+#: ways to sample u given y
 _SAMPLERS = ("importance", "rejection", "mcmc")
+#: chosen: steps of the inner chain that are dropped; it proposes from f itself
 _BURN = 50
 
 

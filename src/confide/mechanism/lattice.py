@@ -21,6 +21,8 @@ from jaxtyping import Array, Bool, Float
 from confide._final import final
 from confide.mechanism.noise import OWN, GaussianNoise, Noise
 
+#: terms of a sum, and the s at which one series hands over to the other: the sixth
+#: term, the first that is left out, is there e^{−112} of the whole in both
 _FEW = tuple(range(1, 6))
 _POISSON_FROM = 0.4
 # The distribution function of the discrete Gaussian is summed up to this s, and by Euler–Maclaurin beyond. 39 standard

@@ -14,6 +14,7 @@ from confide.paper.figures import label, panels, style
 from confide.paper.result import Check, Effect, Result
 from confide.paper.settings import N, kept
 
+#: the two answers, and their population
 _BITS = (0.0, 1.0)
 _BERNOULLI = cf.populations.bernoulli()
 

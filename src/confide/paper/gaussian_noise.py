@@ -21,6 +21,7 @@ from confide.paper.ranking import agreement, crossing
 from confide.paper.result import Check, Effect, Result
 from confide.paper.settings import BOUND, ENDS, LEVELS, NAMES, TRUTH, VARIANCE, N, gaussian, kept, mean
 
+#: the paper's step
 WALK = 10 / math.sqrt(N)
 #: levels at which the exact posterior is computed by default
 EXACT = (0.25, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0)

@@ -22,6 +22,7 @@ from confide.paper.settings import LEVELS, NAMES, TRUTH, VARIANCE, N, kept, lapl
 from confide.paper.targets import PowerMean, chains, empty, laplace_scale
 from confide.prior import Prior
 
+#: the paper's walk
 WALK = cf.Walk(20 / math.sqrt(N), on="log")
 #: the information under the normal model, in the settings of the paper
 KNOWN = {

@@ -18,12 +18,15 @@ from confide.paper.posteriors import exact_means, squares
 from confide.paper.result import Check, Effect, Result
 from confide.paper.settings import BOUND, TRUTH, VARIANCE, N, kept, prior
 
+#: the paper's setting, its classical pair and its figures
 EPSILON, DELTA = 5.0, 1.0 / N**2
 ALPHA, BETA = EPSILON / 2, EPSILON / (2 * math.log(2 / DELTA))
 PAPER = {"median": 0.391, "maximum": 22.64}
+#: what the figures are known to be, and how far from that one may lie beside twice its error
 KNOWN = {"median": (0.394, 0.05), "maximum": (21.1, 4.0)}
 STATISTICS = {"median": cf.Median, "maximum": cf.Maximum}
 WALK = cf.Walk(2.0, on="theta")
+#: lags of the autocorrelations that are drawn
 LAGS = 50
 
 

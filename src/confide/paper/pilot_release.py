@@ -17,6 +17,7 @@ from confide.paper.posteriors import squares
 from confide.paper.result import Check, Result
 from confide.paper.settings import BOUND, N, kept
 
+#: the paper's setting
 POPULATION = cf.populations.uniform_width()
 PRIVACY = cf.GDP(1.0)
 ENDS = (0.01, 10.0)

@@ -21,6 +21,7 @@ from confide.paper.settings import BOUND, POWERS, TRUTH, VARIANCE, N, kept, lapl
 from confide.paper.targets import PowerEach, chains, empty, laplace_scale
 from confide.prior import Prior
 
+#: the paper's ε, and its two statistics
 LEVELS = tuple(np.arange(1, 11) / 2)
 NAMES = {1: "|x| of each", 2: "x² of each"}
 #: the published code's walk and start, and a walk that suits the posterior

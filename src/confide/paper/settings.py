@@ -12,6 +12,7 @@ import numpyro.distributions as dist
 import confide as cf
 from confide.design.studies.study_cache import StudyCache
 
+#: records, the bound of |x|, and the true variance of Sec 5.1 to 5.4
 N, BOUND, TRUTH = 100, 10.0, 2.0
 #: the grid of Sections 5.1 and 5.2; 5.1 has ∞ besides
 LEVELS = (*np.arange(0.25, 5.01, 0.25).tolist(), *np.arange(5.5, 10.01, 0.5).tolist())

@@ -26,9 +26,11 @@ from confide.statistic import Statistic
 if TYPE_CHECKING:
     from confide.published.schema import ChannelForm, ReleaseForm
 
+#: what a file says it is; the version changes when an older reader would misread it
 FORMAT = "confide-release"
 VERSION = 2
 
+#: the classes that a file can name, and the options of mechanisms that it writes where they were given
 _STATISTICS, _MECHANISMS = map(members, ("statistic", "mechanism"))
 _OPTIONS = ("scale", "step", "alpha", "beta", "cap")
 

@@ -24,6 +24,7 @@ from confide.releasing.exact import bernoulli_exp, rounded_cauchy, weighted_inde
 from confide.releasing.noise import check_scale, draw
 from confide.releasing.whole_numbers import Plan
 
+#: the first of the damping factors: 2⁻²⁵⁶ of it is far below any ratio that a float can state
 _UNIT = 2**256
 #: rounding a scale up to a float multiplies it by at most 1 + 2⁻⁵², which is charged to β
 _CHARGE = 2.0**-50

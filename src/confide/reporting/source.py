@@ -30,6 +30,7 @@ from confide.privacy import Privacy
 from confide.published import Hashed, Release, Rows
 from confide.statistic import Statistic
 
+#: characters of a call that is written on one line
 _WIDE = 100
 #: numbers that are still written out
 _MOST = 200

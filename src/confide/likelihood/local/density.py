@@ -23,6 +23,7 @@ from confide.mechanism import Law
 from confide.population import Population
 from confide.statistic import Statistic
 
+#: values whose terms are in memory at once
 _BATCH = 2048
 
 

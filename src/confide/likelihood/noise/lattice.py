@@ -11,6 +11,7 @@ import numpy as np
 from confide.population import Population
 from confide.statistic import Statistic
 
+#: values of s that are looked through for a common spacing, and points of a lattice beyond which it is no help
 _MOST_LEVELS = 20_000
 _FINEST = 10**6
 
