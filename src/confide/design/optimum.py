@@ -7,7 +7,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from confide._call import Remembered
 from confide.channel import Channel
@@ -17,8 +16,6 @@ from confide.design.explain import explain
 from confide.design.search.family import from_statistics
 from confide.design.search.problem import SearchProblem, SearchResult
 from confide.information.result import Information, efficiency
-
-Floats = NDArray[np.float64]
 
 #: an approximation that is off by a larger share did not see what it looked at
 _FAR = 0.25

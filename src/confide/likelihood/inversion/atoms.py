@@ -30,7 +30,6 @@ from confide.population import Population
 from confide.statistic import Statistic
 
 Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 #: ways to put n records in the atoms that are enumerated at most
 _MOST_WAYS = 200_000
