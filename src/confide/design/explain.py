@@ -73,7 +73,6 @@ def _told(winner: Candidate, problem: SearchProblem, at: int) -> str:
 def _noise_and_clipping(winner: Candidate, problem: SearchProblem, at: int) -> str:
     """How large the noise is beside the sampling error, how much is clipped, and what each costs."""
     law, statistic = problem.law, winner.channel.statistic
-    assert statistic.averages
     values = from_statistics(law, [statistic])
     mean, _ = law.means(np.concatenate([values.s[0], values.s[0] ** 2]))
     sampling = float(np.sqrt(max(mean[at, 1] - mean[at, 0] ** 2, 0.0) / problem.n))
@@ -81,8 +80,8 @@ def _noise_and_clipping(winner: Candidate, problem: SearchProblem, at: int) -> s
     clipped = float(law.mass[at] @ ends)
     without = problem.mean_information(values, Noiseless)[0, at]
     private = float(np.trace(winner.approximate.information.matrix[at]))
-    noise = winner.channel.law
-    variance = float(noise.noise.variance) if hasattr(noise, "noise") else 0.0
+    noise = winner.channel.law.added
+    variance = 0.0 if noise is None else float(noise.variance)
     text = (
         f"Its noise has standard deviation {np.sqrt(variance):.3g}, against a sampling error of {sampling:.3g}, "
         f"because one record can move it by no more than {(values.high - values.low)[0, 0] / problem.n:.3g}; "
