@@ -84,9 +84,9 @@ class Smooth(Plan):
         return (int(exact[len(exact) // 2]) + _ROUNDED[type(self.channel.law)](Fraction(scale)),)
 
 
-def rounded_laplace(scale: Fraction) -> int:
+def rounded_laplace(scale: float | Fraction) -> int:
     """⌊scale·Z + ½⌋ for a standard Laplace Z: 0, or a discrete Laplace draw that is not 0."""
-    if not bernoulli_exp(1 / (2 * scale)):
+    if not bernoulli_exp(1 / (2 * Fraction(scale))):
         return 0
     while True:
         drawn = draw("laplace", float(scale), 1)[0]
