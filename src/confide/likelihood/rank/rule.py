@@ -66,7 +66,6 @@ def gauss(order: int, size: int | None = None) -> Gauss:
     return Gauss(nodes, weights, np.pad(basis, [(0, spare), (0, spare)]))
 
 
-#: nodes a panel, as everywhere in `record_law`
 RULE = gauss(16)
 
 

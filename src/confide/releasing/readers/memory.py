@@ -17,7 +17,6 @@ from confide.published.errors import DataError
 from confide.releasing.readers.cells import identifier_of, number_of
 from confide.releasing.readers.engine import quietly
 
-#: the one message for whatever is wrong: a reason would say something about records
 UNREADABLE = "the data cannot be read as numbers: give an array, a table or a path"
 
 
