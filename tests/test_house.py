@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from confide import mechanism, statistic
+
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src"
 FILES = {
@@ -142,3 +144,85 @@ def test_callers_never_ask_which_route_it_is():
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "isinstance":
                 asked = {each.id for each in ast.walk(node.args[1]) if isinstance(each, ast.Name)}
                 assert not asked & routes & own, (name, node.lineno)
+
+
+#: what is still asked for its class outside of the package that defines it, and why
+INSPECTED = {
+    ("confide.channel", "Statistic"): "whether an argument is a statistic at all",
+    ("confide.channel", "Mechanism"): "whether an argument is a mechanism at all",
+    ("confide.design.studies.piloting", "Statistic"): "whether an argument is a statistic at all",
+    **{
+        ("confide.design.families.quantile", name): "the search's own approximation of each mechanism, by its class"
+        for name in ("Exponential", "SmoothMechanism", "Noiseless", "SmoothCauchy", "Laplace")
+    },
+}
+
+
+def test_laws_noise_and_statistics_are_asked_and_not_inspected():
+    """What a caller wants to know is a field or a method (`law.added`, `noise.step`, `statistic.averages`)."""
+    kinds = (mechanism.Law, mechanism.Noise, mechanism.Mechanism, statistic.Statistic)
+    known = {kind.__name__ for root in kinds for kind in (root, *subclasses(root))}
+    asked = {
+        (name, each.id)
+        for name, path in FILES.items()
+        if name.split(".")[1:2] not in (["mechanism"], ["statistic"])
+        for tree in [ast.parse(path.read_text())]
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "isinstance"
+        for each in ast.walk(node.args[1])
+        if isinstance(each, ast.Name) and each.id in known & imported(tree)
+    }
+    assert asked == set(INSPECTED), asked ^ set(INSPECTED)
+
+
+def subclasses(kind):
+    """Those of ours, for other tests derive some of their own."""
+    for each in kind.__subclasses__():
+        if each.__module__.startswith("confide."):
+            yield each
+            yield from subclasses(each)
+
+
+def imported(tree):
+    """The names that come from the packages of mechanisms and statistics."""
+    return {
+        alias.asname or alias.name
+        for node, _ in imports(tree)
+        if isinstance(node, ast.ImportFrom)
+        and (node.module or "").startswith(("confide.mechanism", "confide.statistic"))
+        for alias in node.names
+    }
+
+
+#: modules with numbers that do not yet say how they were found
+SILENT = """
+likelihood.batched likelihood.mean.normal likelihood.mean.spectral_information likelihood.mean.y_rules
+likelihood.noise.transform likelihood.rank.rule likelihood.record_law.fixed likelihood.record_law.panels likelihood.record_law.traced
+likelihood.value_law.inverse likelihood.value_law.table population.counts population.quadrature population.solve
+"""
+
+
+def test_numbers_say_how_they_were_found_or_what_they_trade():
+    """A comment above a constant or a run of them, or beside it."""
+    silent = defaultdict(list)
+    for name, path in FILES.items():
+        lines = path.read_text().splitlines()
+        for node in ast.parse(path.read_text()).body:
+            if is_number(node) and not is_explained(lines, node):
+                silent[unit(name, 9)].append(lines[node.lineno - 1])
+    assert set(silent) <= set(SILENT.split()), silent
+
+
+def is_number(node):
+    """Whether it makes a constant of numbers, and of nothing else that is written there."""
+    if not isinstance(node, ast.Assign) or not ast.unparse(node.targets[0]).isupper():
+        return False
+    written = {type(each.value) for each in ast.walk(node.value) if isinstance(each, ast.Constant)}
+    return bool(written) and written <= {int, float}
+
+
+def is_explained(lines, node):
+    first = node.lineno - 1
+    while lines[first - 1] and not lines[first - 1].startswith(("#", " ", ")", "}", "from", "import", "@")):
+        first -= 1
+    return lines[first - 1].startswith("#") or "#" in "".join(lines[node.lineno - 1 : node.end_lineno])

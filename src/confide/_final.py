@@ -1,7 +1,8 @@
-"""Classes that nobody derives from: what the library knows about them it would take for true of a subclass too."""
+"""Classes that nobody derives from, and facts that nobody claims: exact laws are chosen by them."""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any, NoReturn, TypeVar
 
@@ -36,3 +37,19 @@ def final(remedy: str) -> Callable[[type[T]], type[T]]:
         return known
 
     return seal
+
+
+def refuse_claims(somebodys: type, facts: tuple[str, ...]) -> None:
+    """Refuse a class from elsewhere that sets a fact by which exact laws are chosen, knowingly or by the same name.
+
+    >>> refuse_claims(type("Own", (), {"averages": 3, "__module__": "survey"}), ("averages", "ranked"))
+    Traceback (most recent call last):
+    ...
+    confide.errors.IncompatibleError: Own sets averages, by which Confide chooses an exact law; use another name
+    """
+    set_here = {*vars(somebodys), *inspect.get_annotations(somebodys)}
+    claimed = [fact for fact in facts if fact in set_here]
+    if claimed and not somebodys.__module__.startswith("confide."):
+        raise IncompatibleError(
+            f"{somebodys.__name__} sets {', '.join(claimed)}, by which Confide chooses an exact law; use another name"
+        )

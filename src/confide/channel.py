@@ -11,9 +11,9 @@ from confide._precision import float64
 from confide._random import as_key
 from confide.errors import InvalidArgument
 from confide.evenly import margin_if_even
-from confide.mechanism import Law, Mechanism, NoiselessLaw
+from confide.mechanism import Law, Mechanism
 from confide.privacy import Privacy, Unlimited
-from confide.statistic import Each, Statistic
+from confide.statistic import Statistic
 from confide.statistic.statistic import check_count
 
 #: Two data sets are neighbours when one record is replaced by another; the number of records is public.
@@ -65,7 +65,7 @@ class Channel:
     @property
     def value_shape(self) -> tuple[int, ...]:
         """The shape of a published value."""
-        if isinstance(self.statistic, Each):
+        if self.statistic.per_record:
             return (self.n,)
         return () if self.statistic.dimension == 1 else (self.statistic.dimension,)
 
@@ -94,7 +94,7 @@ class Channel:
         """
         ends, noise = self.statistic.ranges, self.law.least_margin(self.statistic, self.n)
         widest = max(high - low for low, high in ends)
-        if self.n == 1 or isinstance(self.statistic, Each) or noise is None or noise < widest:
+        if self.n == 1 or self.statistic.per_record or noise is None or noise < widest:
             return None
         low, high = next(pair for pair in ends if pair[1] - pair[0] == widest)
         return (
@@ -131,7 +131,7 @@ class Channel:
         0.6931
         """
         each = self.law.log_prob(value, self.summary(records))
-        return each.sum(axis=-1) if isinstance(self.statistic, Each) else each
+        return each.sum(axis=-1) if self.statistic.per_record else each
 
     @float64
     def simulate(self, key: Any, records: Any) -> Any:
@@ -180,10 +180,10 @@ class Channel:
         """How far a published number will be from what it is about, and a warning where that is too far."""
         margin, least, warning = self.margin(), self.law.least_margin(self.statistic, self.n), self.warning
         one = "The published number" if self.value_shape == () else "Each published number"
-        own = isinstance(self.statistic, Each)
+        own = self.statistic.per_record
         about = "its record's clipped value" if own else "that statistic of the clipped records"
         lines = []
-        if margin is not None and not isinstance(self.law, NoiselessLaw):
+        if margin is not None and not self.law.noiseless:
             lines.append(f"{one} will lie within ± {margin:.2g} of {about} (90%).")
         elif margin is None and self.law.window:
             told = {"at best": least, "if they lie evenly over its range": margin_if_even(self)}

@@ -88,7 +88,7 @@ def clipping(model: Model, theta: Any) -> Clipping:
     """
     population, statistic = model.population, model.channel.statistic
     share = float(clipped_share(population, statistic, theta))
-    if share < _NOTHING or not isinstance(statistic, Mean):
+    if share < _NOTHING or not statistic.averages:
         return Clipping(share, statistic.bounds)
     try:
         at = np.asarray(population.theta(theta))[None]
@@ -122,7 +122,7 @@ def _mean(population: Population, statistic: Statistic, thetas: Floats) -> list[
     return [float(each) for each in np.ravel(mean)]
 
 
-def _wider(population: Population, statistic: Mean, theta: Any, left_out: float) -> Mean:
+def _wider(population: Population, statistic: Statistic, theta: Any, left_out: float) -> Mean:
     """The same statistic on bounds that hold all but a little of the population."""
     low, high = statistic.bounds
     ends = (float(population.quantile(left_out, theta)), float(population.quantile(1 - left_out, theta)))

@@ -26,6 +26,7 @@ from __future__ import annotations
 
 from confide._redaction import redacted
 
+#: characters of a value that a message shows: about a line
 _LONGEST_VALUE = 120
 
 

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide._precision import float64
-from confide.statistic import OrderStatistic
 
 if TYPE_CHECKING:
     from confide.channel import Channel
@@ -30,7 +29,7 @@ def noise_if_even(channel: Channel) -> tuple[Floats, Floats] | None:
     None where the noise does not depend on the records.
     """
     statistic, reach = channel.statistic, channel.law.window
-    if not isinstance(statistic, OrderStatistic) or reach == 0:
+    if not statistic.ranked or reach == 0:
         return None
     low, high = statistic.ranges[0]
     ranks = statistic.rank(channel.n) + np.arange(-reach, reach + 1)

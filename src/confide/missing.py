@@ -28,11 +28,9 @@ from numpyro.distributions import constraints
 from confide.channel import Channel
 from confide.errors import ConfideError, IncompatibleError
 from confide.expression import Expression
-from confide.mechanism import AdditiveLaw
 from confide.population import Population, density, tails
 from confide.published.imputation import imputed
 from confide.published.release import Release
-from confide.statistic import Quantile
 
 #: the parameter
 SHARE = "missing"
@@ -224,15 +222,14 @@ def _from(release: Release, places: Places) -> Release:
         f"where(x > {beyond!r}, {value!r}, {_X.sub(clipped, str(each))})"
         for value, each in zip(values, statistic.transforms, strict=True)
     ]
-    level = {"q": statistic.q} if isinstance(statistic, Quantile) else {}
-    if isinstance(channel.law, AdditiveLaw):  # the noise is what it was, however the new range is certified
-        mechanism = type(mechanism)(scale=float(channel.law.noise.scale), step=mechanism.step)  # type: ignore[call-arg,attr-defined]
+    if channel.law.added is not None:  # the noise is what it was, however the new range is certified
+        mechanism = type(mechanism)(scale=float(channel.law.added.scale), step=mechanism.step)  # type: ignore[call-arg,attr-defined]
     try:
-        same = type(statistic)(texts if len(texts) > 1 else texts[0], bounds=(low, places.end), **level)
+        same = type(statistic)(texts if len(texts) > 1 else texts[0], bounds=(low, places.end), **statistic.options)
         seen = Channel(same, mechanism, channel.n)
     except ConfideError as error:
         raise IncompatibleError(f"missing records cannot be modelled for {channel.statistic}: {error}") from error
-    if not isinstance(channel.law, AdditiveLaw) and same.ranges != statistic.ranges:
+    if channel.law.added is None and same.ranges != statistic.ranges:
         raise IncompatibleError(
             f"missing records cannot be modelled for {channel.statistic}, whose range is not simple"
         )

@@ -15,9 +15,9 @@ from confide._precision import float64, is_single, through_double
 from confide._random import as_key
 from confide.channel import Channel
 from confide.errors import IncompatibleError, InvalidArgument
-from confide.mechanism import Law, ResponseLaw
+from confide.mechanism import Law
 from confide.population import Population, batches
-from confide.statistic import Mean, Statistic
+from confide.statistic import Statistic
 
 if TYPE_CHECKING:
     from confide.likelihood import Route
@@ -49,7 +49,7 @@ class Model:
             )
         if not isinstance(self.channel, Channel):
             raise InvalidArgument("channel", self.channel, "is not a channel", "use Channel(statistic, mechanism, n)")
-        codes = isinstance(self.channel.law, ResponseLaw) and self.channel.statistic.transforms[0].is_identity
+        codes = self.channel.law.answers is not None and self.channel.statistic.transforms[0].is_identity
         if codes and not self.population.discrete:
             raise IncompatibleError(
                 f"randomized response reads x on {self.channel.statistic.bounds} as the code of a category, but "
@@ -154,7 +154,7 @@ def _simulate(
     def release(argument: tuple[jax.Array, jax.Array]) -> jax.Array:
         key, theta = argument
         for_records, for_noise = jax.random.split(key)
-        if isinstance(statistic, Mean) and n > _BLOCK:
+        if statistic.averages and n > _BLOCK:
             summary = _mean_of_blocks(population, statistic, n, for_records, theta)
         else:
             summary = statistic.summary(batches.sample(population, for_records, theta, (n,)), law.window)
@@ -163,7 +163,9 @@ def _simulate(
     return jax.lax.map(release, (keys, thetas), batch_size=max(1, _BATCH // min(n, _BLOCK)))
 
 
-def _mean_of_blocks(population: Population, statistic: Mean, n: int, key: jax.Array, theta: jax.Array) -> jax.Array:
+def _mean_of_blocks(
+    population: Population, statistic: Statistic, n: int, key: jax.Array, theta: jax.Array
+) -> jax.Array:
     """The mean over many records, a block at a time; the last block is partly discarded."""
     blocks = math.ceil(n / _BLOCK)
 

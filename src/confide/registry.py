@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+#: each: what the command line calls it, and its class (a population: its function)
 STATISTICS = {
     "mean": "Mean",
     "median": "Median",

@@ -10,6 +10,7 @@ from confide.errors import InvalidArgument
 from confide_cli.show import emit, say
 from confide_cli.words import read_privacy
 
+#: chosen: what is counted is composed one by one
 _MOST = 10**6
 
 

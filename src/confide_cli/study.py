@@ -39,6 +39,7 @@ WORDS: dict[str, tuple[type, ...]] = {
     "warmup": (int,),
     "draws": (int,),
 }
+#: a megabyte: a study is a page or two, and reading more could exhaust the memory
 _LARGEST_FILE = 2**20
 
 

@@ -16,6 +16,7 @@ from typing import Any
 from confide.errors import InvalidArgument
 from confide.registry import FAMILIES, GUARANTEES, MECHANISMS, POPULATIONS, STATISTICS
 
+#: chosen: each point of a grid costs an information or a posterior
 _MOST_POINTS = 100_000
 
 

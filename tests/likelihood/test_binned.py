@@ -39,7 +39,7 @@ def draw(model, theta, n, seed=0):
     kind = next(kind for kind in records if model.population.name.startswith(kind))
     statistic, noise = model.channel.statistic, model.channel.law.noise
     s = np.asarray(statistic.transforms[0](np.clip(records[kind](), *statistic.bounds)), dtype=float)
-    if hasattr(noise, "step"):
+    if noise.step is not None:
         k = np.floor(s / noise.step + 0.5)
         pair = rng.geometric(-math.expm1(-noise.step / noise.scale), (2, n))
         return noise.step * (k + pair[0] - pair[1])

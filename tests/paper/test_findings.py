@@ -53,7 +53,7 @@ def test_finding_3_the_winner_depends_on_the_width():
 
 
 def test_finding_4_responses_beat_noisy_records_and_a_noisy_average_beats_both():
-    found = bits._table(np.asarray([0.1, 0.5]), np.asarray([0.05, 0.5, 0.9]), 100, NOWHERE)
+    found = bits._table(np.asarray([0.1, 0.5]), np.asarray([0.05, 0.5, 0.9]), 100, cells=NOWHERE)
     response, averaged, average = found.values()
     assert np.all(response > averaged)
     assert np.all(average > response)
@@ -90,7 +90,7 @@ def test_finding_5_laplace_noise_and_the_known_information():
         power: [
             rows(
                 level,
-                squares(laplace_noise.pmmh(power, level, 200, 300, 10, NOWHERE)["mean"], TRUTH),
+                squares(laplace_noise.pmmh(power, level, 200, 300, 10, cells=NOWHERE)["mean"], TRUTH),
                 numbers[power, level],
             )
             for level in (1.0, 2.0)
@@ -104,7 +104,7 @@ def test_finding_5_laplace_noise_and_the_known_information():
 def test_finding_5_sequential_release():
     tables = {power: [] for power in (1, 2)}
     for power, table in tables.items():
-        found = sequential.exact(power, 3.0, 60, NOWHERE)
+        found = sequential.exact(power, 3.0, 60, cells=NOWHERE)
         table.append(rows(3.0, squares(found["mean"], TRUTH), float(found["F"])))
     assert agree(tables[1], tables[2]).holds
     assert tables[1][0]["F"] > 2 * tables[2][0]["F"]
@@ -113,7 +113,7 @@ def test_finding_5_sequential_release():
 
 def test_finding_6_mhaar_mixes_better_with_few_copies_and_the_gap_closes():
     found = {
-        (method, copies): mixing._summary(mixing.latent(method, copies, 16, 8000, NOWHERE))
+        (method, copies): mixing._summary(mixing.latent(method, copies, 16, 8000, cells=NOWHERE))
         for method in ("pmmh", "mhaar")
         for copies in (2, 50)
     }
@@ -136,7 +136,7 @@ def test_finding_7_the_median_says_more_than_the_maximum():
 @pytest.mark.slow
 def test_finding_7_the_median_errs_less_than_the_maximum():
     found = {
-        name: squares(order_statistics.exact(name, 1000, NOWHERE)["mean"], TRUTH)
+        name: squares(order_statistics.exact(name, 1000, cells=NOWHERE)["mean"], TRUTH)
         for name in order_statistics.STATISTICS
     }
     assert abs(found["median"].mse - 0.394) < 0.05
@@ -145,7 +145,7 @@ def test_finding_7_the_median_errs_less_than_the_maximum():
 
 
 def test_finding_8_acceptance_of_mhaar_does_not_fall_with_n():
-    few, many = (sequential.acceptance(n, 160, 5, NOWHERE) for n in (25, 300))
+    few, many = (sequential.acceptance(n, 160, 5, cells=NOWHERE) for n in (25, 300))
     assert many["MHAAR"].mean() > 0.8 * few["MHAAR"].mean()
     assert many["PMMH"].mean() < 0.5 * few["PMMH"].mean()
 

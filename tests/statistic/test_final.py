@@ -125,3 +125,15 @@ def test_what_a_user_stores_in_a_statistic_tells_it_from_others():
     assert cf.Quantile("x", 0.2, (0, 1)) != cf.Quantile("x", 0.3, (0, 1)) == cf.Quantile("x", 0.3, (0, 1))
     with pytest.raises(cf.InvalidArgument, match="fraction"):
         hash(Trimmed("x", (0, 1), [0.1]))
+
+
+@pytest.mark.parametrize("own", [{"averages": True}, {"__annotations__": {"ranked": int}}], ids=["set", "annotated"])
+def test_no_statistic_from_elsewhere_claims_what_exact_laws_are_chosen_by(own):
+    """A trimmed mean that says it averages, or counts something by that name, would have the law of a mean."""
+    with pytest.raises(cf.IncompatibleError, match="by which Confide chooses an exact law"):
+        type("Trimmed", (cf.Statistic,), {**own, "__module__": "survey"})
+
+
+def test_no_law_from_elsewhere_claims_what_exact_laws_are_chosen_by():
+    with pytest.raises(cf.IncompatibleError, match="added"):
+        type("Logistic", (cf.Law,), {"added": LaplaceNoise(1.0), "__module__": "survey"})

@@ -111,6 +111,7 @@ def _inverse_square(matrices: Floats) -> Floats:
     return np.asarray(found @ found)
 
 
+#: all criteria by their names
 CRITERIA: dict[str, Criterion] = {
     each.name: each
     for each in (

@@ -17,10 +17,7 @@ from confide.design.search.tabulated import tabulate
 from confide.errors import AccuracyError, IncompatibleError
 from confide.information import Information, information
 from confide.information.result import efficiency
-from confide.mechanism import Noiseless
-from confide.mechanism.noise import GaussianNoise, LaplaceNoise
 from confide.model import Model
-from confide.statistic import Mean
 
 Floats = NDArray[np.float64]
 
@@ -122,14 +119,14 @@ def evaluate(model: Model, points: Points, method: str, key: Any) -> Evaluation:
 def by_moments(model: Model, points: Points) -> Floats | None:
     """F (M, d, d) of a scalar mean with continuous noise from its moments; None for anything else."""
     channel = model.channel
-    noise = getattr(channel.law, "noise", None)
-    scalar = isinstance(channel.statistic, Mean) and channel.statistic.dimension == 1
-    if not scalar or not isinstance(noise, LaplaceNoise | GaussianNoise):
+    noise = channel.law.added
+    scalar = channel.statistic.averages and channel.statistic.dimension == 1
+    if not scalar or noise is None or noise.step is not None:
         return None
     law = tabulate(model.population, points)
-    values = from_statistics(law, [channel.statistic])  # type: ignore[list-item]
+    values = from_statistics(law, [channel.statistic])
     ratio = float((values.high - values.low)[0, 0]) / (channel.n * float(noise.scale))
-    return scalar_means(law, channel.n, values, ratio, laplace=isinstance(noise, LaplaceNoise))[0]
+    return scalar_means(law, channel.n, values, ratio, laplace=noise.kinked)[0]
 
 
 def _merged(model: Model, points: Points, inside: Information, elsewhere: Floats) -> Information:
@@ -151,9 +148,9 @@ def _merged(model: Model, points: Points, inside: Information, elsewhere: Floats
 def _informed(model: Model, thetas: Floats, method: str, key: Any) -> Information:
     if method != "auto":
         return information(model, thetas, method=method, key=key)
-    approximate = isinstance(model.channel.statistic, Mean)
+    approximate = model.channel.statistic.averages
     # a noiseless mean has no exact route of its own
-    if approximate and isinstance(model.channel.mechanism, Noiseless):
+    if approximate and model.channel.law.noiseless:
         return information(model, thetas, method="normal")
     try:
         return information(model, thetas, key=key)

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from confide.design.search.family import from_statistics
 from confide.mechanism import Noiseless
-from confide.statistic import Mean
 
 if TYPE_CHECKING:
     from confide.design.optimum import Candidate, Optimum
@@ -32,7 +31,7 @@ def explain(optimum: Optimum) -> str:
         sentences = [f"{_over(problem)}, {chosen} is the best by {_words(problem)}."]
         sentences.append(f"At {where} it says {_told(winner, problem, at)}")
     statistic = winner.channel.statistic
-    if isinstance(statistic, Mean) and statistic.dimension == 1:
+    if statistic.averages and statistic.dimension == 1:
         sentences.append(_noise_and_clipping(winner, problem, at))
     rivals = [each for each in optimum.candidates[1:] if each.family != winner.family and not each.reason]
     if rivals:
@@ -74,7 +73,6 @@ def _told(winner: Candidate, problem: SearchProblem, at: int) -> str:
 def _noise_and_clipping(winner: Candidate, problem: SearchProblem, at: int) -> str:
     """How large the noise is beside the sampling error, how much is clipped, and what each costs."""
     law, statistic = problem.law, winner.channel.statistic
-    assert isinstance(statistic, Mean)
     values = from_statistics(law, [statistic])
     mean, _ = law.means(np.concatenate([values.s[0], values.s[0] ** 2]))
     sampling = float(np.sqrt(max(mean[at, 1] - mean[at, 0] ** 2, 0.0) / problem.n))
@@ -82,8 +80,8 @@ def _noise_and_clipping(winner: Candidate, problem: SearchProblem, at: int) -> s
     clipped = float(law.mass[at] @ ends)
     without = problem.mean_information(values, Noiseless)[0, at]
     private = float(np.trace(winner.approximate.information.matrix[at]))
-    noise = winner.channel.law
-    variance = float(noise.noise.variance) if hasattr(noise, "noise") else 0.0
+    noise = winner.channel.law.added
+    variance = 0.0 if noise is None else float(noise.variance)
     text = (
         f"Its noise has standard deviation {np.sqrt(variance):.3g}, against a sampling error of {sampling:.3g}, "
         f"because one record can move it by no more than {(values.high - values.low)[0, 0] / problem.n:.3g}; "

@@ -17,9 +17,7 @@ from confide.design.evaluate import evaluate
 from confide.design.optimum import Candidate
 from confide.design.search.problem import SearchProblem
 from confide.errors import AccuracyError, IncompatibleError
-from confide.mechanism import Laplace
 from confide.model import Model
-from confide.statistic import Mean
 
 #: how far an approximation may be off, unless shown otherwise: a share, and one of 1/n; for means, and for the rest
 _DOUBT_MEAN, _DOUBT = (0.01, 0.5), (0.1, 3.0)
@@ -35,7 +33,7 @@ def judge(candidates: list[Candidate], problem: SearchProblem, key: Any) -> list
     judged: list[Candidate] = []
     best, off = np.inf, {True: 0.0, False: 0.0}
     for _ in progress(range(min(_MOST, len(waiting))), "exact information of the leaders"):
-        mean = isinstance(waiting[0].channel.statistic, Mean)
+        mean = waiting[0].channel.statistic.averages
         share, few = _DOUBT_MEAN if mean else _DOUBT
         if _behind(waiting[0].loss(criterion), best, share + few / problem.n + off[mean], criterion):
             break
@@ -64,8 +62,8 @@ def _behind(loss: float, best: float, doubt: float, criterion: Criterion) -> boo
 
 def _judged(each: Candidate, problem: SearchProblem, key: Any) -> Candidate:
     """The candidate with its exact information, or with the reason why it has none."""
-    statistic = each.channel.statistic
-    if isinstance(statistic, Mean) and statistic.dimension > 1 and isinstance(each.channel.mechanism, Laplace):
+    statistic, noise = each.channel.statistic, each.channel.law.added
+    if statistic.averages and statistic.dimension > 1 and noise is not None and noise.exponential:
         return each.dropped("no exact route serves several numbers with Laplace noise")
     try:
         found = evaluate(Model(problem.law.population, each.channel), problem.law.points, "auto", key)

@@ -19,20 +19,13 @@ from confide.design.search.family import Family
 from confide.design.search.problem import SearchProblem, SearchResult
 from confide.design.search.tabulated import tabulate
 from confide.errors import IncompatibleError, InvalidArgument
-from confide.mechanism import (
-    Exponential,
-    Gaussian,
-    Laplace,
-    Mechanism,
-    Noiseless,
-    RandomizedResponse,
-    SmoothCauchy,
-    SmoothLaplace,
-)
+from confide.mechanism import Mechanism
 from confide.population import Population
 from confide.privacy import Privacy
+from confide.registry import members
 from confide.statistic.statistic import check_count
 
+#: what `optimize` searches unless it is told
 FAMILIES: tuple[Family, ...] = (
     Power(),
     Clip(),
@@ -43,15 +36,8 @@ FAMILIES: tuple[Family, ...] = (
     ClippedScore(),
     Moments(),
 )
-MECHANISMS: tuple[type[Mechanism], ...] = (
-    Laplace,
-    Gaussian,
-    RandomizedResponse,
-    Exponential,
-    SmoothLaplace,
-    SmoothCauchy,
-    Noiseless,
-)
+#: under which mechanisms it does
+MECHANISMS: tuple[type[Mechanism], ...] = tuple(members("mechanism").values())
 
 
 @remembered

@@ -7,7 +7,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from confide._call import Remembered
 from confide.channel import Channel
@@ -17,9 +16,6 @@ from confide.design.explain import explain
 from confide.design.search.family import from_statistics
 from confide.design.search.problem import SearchProblem, SearchResult
 from confide.information.result import Information, efficiency
-from confide.statistic import Mean
-
-Floats = NDArray[np.float64]
 
 #: an approximation that is off by a larger share did not see what it looked at
 _FAR = 0.25
@@ -150,7 +146,7 @@ class Optimum:
     def _normal(self, each: Candidate) -> float:
         """The information under the normal model (Sec 3.1); NaN where it does not apply."""
         statistic = each.channel.statistic
-        if not isinstance(statistic, Mean):
+        if not statistic.averages:
             return float("nan")
         values = from_statistics(self.problem.law, [statistic])
         matrices = self.problem.mean_information(values, type(each.channel.mechanism), normal=True)[0]

@@ -24,11 +24,15 @@ from confide.prior import Prior
 
 Floats = NDArray[np.float64]
 
+#: panels of each tail, a decade of probability each, from 0.1 to 1e-6: beyond, a geometric series; they take 30 of 40 θ
 _DECADES = 5
+#: Gauss rules of a panel: five nodes in the middle, where the prior's mass is, three in the tails
 _BODY, _TAIL = np.polynomial.legendre.leggauss(5), np.polynomial.legendre.leggauss(3)
 #: successive tail panels that fall by less than this are taken for a divergent integral
 _FALL = 0.93
+#: chosen: points of a Halton sequence for several parameters, each of which costs an information
 _SEQUENCE = 256
+#: the quartiles, and how many standard deviations lie between them in a normal law
 _QUARTILES, _NORMAL_RANGE = np.asarray([0.25, 0.75]), 1.3489795003921634
 #: the prior's distribution function is tabulated at quartile + interquartile range · sinh(t)
 _SINH = np.linspace(-21.0, 21.0, 15001)

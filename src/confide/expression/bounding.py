@@ -15,6 +15,7 @@ from confide.expression.interval import ONE, ZERO, Interval, choose, point
 from confide.expression.table import table
 from confide.expression.tree import integer_exponent
 
+#: a slope of which nothing is known
 WHOLE = Interval.of(-np.inf, np.inf)
 
 

@@ -24,7 +24,9 @@ from confide.expression.rounding import Mask
 from confide.expression.tree import Tree, Variable, nodes, read
 from confide.expression.work import Work, size
 
+#: cells this narrow, as a share of the bounds, are settled as they are: 128 units in the last place of it
 _RESOLUTION = 2.0**-46
+#: cells that are open at once, and cuts at kinks: what they cost is budgeted (`work`), beyond them the answer is wider
 _MOST_CELLS, _MOST_HINTS = 4_000, 1_000
 #: a range this close to one that is attained, relative to its size, is not worth more work
 _CLOSE = 2.0**-50

@@ -28,9 +28,11 @@ from confide.expression.tree import COMPARISONS, Tree, integer_exponent, read
 Formula = Callable[[Any], Any]
 Operand = float | Formula
 
+#: SQL is written by one thread at a time
 _WRITING = threading.Lock()
 if hasattr(os, "register_at_fork"):  # a fork must not find it taken by a thread that it does not have
     os.register_at_fork(before=_WRITING.acquire, after_in_parent=_WRITING.release, after_in_child=_WRITING.release)
+#: operations that every engine has, and what Ibis calls them
 _DIRECT = {"absolute": "abs", "exp": "exp", "log": "ln", "sqrt": "sqrt", "negative": "negate"}
 _ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
     "add": lambda a, b: a + b,

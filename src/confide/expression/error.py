@@ -18,6 +18,7 @@ from confide.expression.bounding import Bound, RangeReader, SlopeReader
 from confide.expression.interval import ONE, ZERO, Interval, point
 from confide.expression.rounding import Array
 
+#: the largest relative error of one rounding
 _UNIT = 2.0**-53
 #: how many times 2⁻⁵³ of its result an operation may be off; what is not named is exact
 _ROUNDINGS = {

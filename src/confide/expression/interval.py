@@ -67,6 +67,7 @@ def point(value: float) -> Interval:
     return Interval.of(value, value)
 
 
+#: constants that occur often
 ZERO, ONE = point(0.0), point(1.0)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from confide.expression.evaluate import ArrayReader
 from confide.expression.tree import COMPARISONS, Tree, read
 
+#: combinations of levels that are tried, and so the most levels: more are no categories
 _MOST = 1024
 Levels = frozenset[float] | None
 

@@ -16,6 +16,7 @@ from collections.abc import Collection
 from confide.errors import ExpressionError
 from confide.expression.tree import ARITY, Call, Interp, Number, Tree, Variable, nodes
 
+#: chosen: far beyond what people write (a table of 1,000 knots has some 40,000 characters), within Python's stack
 MAX_LENGTH = 100_000
 MAX_DEPTH = 100
 MAX_NODES = 2_000

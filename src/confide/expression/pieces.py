@@ -25,7 +25,9 @@ from confide.expression.specialise import specialise
 from confide.expression.tree import COMPARISONS, Call, Interp, Number, Tree, Variable, nodes, read
 from confide.expression.work import Work, size
 
+#: how near a root or a turning point is found, as a share of the bounds: 128 units in the last place of it
 _RESOLUTION = 2.0**-46
+#: intervals that are open at once: an expression that turns more often is refused, rather than split for minutes
 _MOST_PARTS = 2000
 
 

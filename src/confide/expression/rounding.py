@@ -16,6 +16,7 @@ Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 _SPLIT = 134217729.0  # 2**27 + 1
+#: sizes between which `_SPLIT` times a number cannot overflow, nor the error of a product (2⁻¹⁰⁶ of it) vanish
 _LARGE, _SMALL = 1e150, 1e-140
 
 

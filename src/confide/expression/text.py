@@ -5,6 +5,7 @@ from __future__ import annotations
 from confide.expression.parse import FUNCTIONS
 from confide.expression.tree import COMPARISONS, Call, Interp, Number, Tree, Variable
 
+#: how operations are written
 _NAMES = {operation: name for name, operation in FUNCTIONS.items()}
 _SYMBOLS = {
     "add": "+", "subtract": "-", "multiply": "*", "divide": "/", "less": "<", "less_equal": "<=",

@@ -54,6 +54,7 @@ ARITY = {
     "where": 3,
 }  # fmt: skip
 
+#: operations with the values 0 and 1
 COMPARISONS = frozenset({"less", "less_equal", "greater", "greater_equal", "equal", "not_equal"})
 
 

@@ -18,10 +18,8 @@ from confide.inference.problem import Problem
 from confide.likelihood.joint_law import Joint
 from confide.likelihood.record_law.moments import moments
 from confide.likelihood.record_law.traced import moving_law
-from confide.mechanism.additive import AdditiveLaw
-from confide.mechanism.noise import LaplaceNoise
 from confide.population import Population
-from confide.statistic import Mean, Statistic
+from confide.statistic import Statistic
 
 #: θ at which a posterior of one parameter, and of two, is computed from simulated windows
 _ON_LINE, _ON_PLANE = 200, 4000
@@ -57,11 +55,11 @@ def _require_mixing(problem: Problem) -> None:
     """Refuse vectors of means with Laplace noise that says more than chains on the records can follow."""
     for channel in problem.channels:
         law = channel.law
-        if not (isinstance(channel.statistic, Mean) and channel.statistic.dimension > 1):
+        if not (channel.statistic.averages and channel.statistic.dimension > 1):
             continue
-        if not (isinstance(law, AdditiveLaw) and isinstance(law.noise, LaplaceNoise)):
+        if not (law.added is not None and law.added.kinked):
             continue
-        ratio = _spread(problem, channel) / float(law.noise.scale)
+        ratio = _spread(problem, channel) / float(law.added.scale)
         if ratio > _FURTHEST:
             raise IncompatibleError(
                 f"{channel.statistic.dimension} means with Laplace noise have no likelihood in closed form, and their "

@@ -119,7 +119,7 @@ def _affordable(problem: Problem) -> None:
                 f"{2 * _MOST_RANKS + 1:,} can be simulated; infer from a release whose mechanism has a cap, such as "
                 "cap=1000"
             )
-        scale = float(getattr(getattr(channel.law, "noise", None), "scale", math.inf))
+        scale = math.inf if channel.law.added is None else float(channel.law.added.scale)
         largest = max(abs(end) for ends in channel.statistic.ranges for end in ends)
         if scale < _LEAST_NOISE * largest:
             raise IncompatibleError(

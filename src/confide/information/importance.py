@@ -20,11 +20,11 @@ from confide.likelihood.mean.normal import log_normal
 from confide.likelihood.record_law.moments import moments
 from confide.likelihood.record_law.traced import moving_law
 from confide.mechanism.additive import AdditiveLaw
-from confide.mechanism.noise import GaussianNoise, LaplaceNoise
 from confide.model import Model
-from confide.statistic import Mean
 
+#: ways to sample u given y
 _SAMPLERS = ("importance", "rejection", "mcmc")
+#: chosen: steps of the inner chain that are dropped; it proposes from f itself
 _BURN = 50
 
 
@@ -62,11 +62,11 @@ def _envelope(
     out. Other noise: f.
     """
     y = jnp.atleast_1d(y)
-    if isinstance(law.noise, GaussianNoise):
+    if law.noise.normal:
         gain = at.covariance @ jnp.linalg.inv(at.covariance + law.noise.scale**2 * jnp.eye(y.size))
         spread = at.covariance - gain @ at.covariance
         return at.mean + gain @ (y - at.mean), jnp.linalg.cholesky(spread), lambda u: jnp.zeros(u.shape[0])
-    if isinstance(law.noise, LaplaceNoise):
+    if law.noise.kinked:
         side = jnp.where(y >= at.mean, 1.0, -1.0)
 
         def kept(u: jax.Array) -> jax.Array:
@@ -86,7 +86,7 @@ def importance_scores(
     `proposal(theta)` may return a numpyro distribution over u whose draws have the statistic's shape.
     """
     channel = model.channel
-    if not isinstance(channel.statistic, Mean) or not isinstance(channel.law, AdditiveLaw):
+    if not channel.statistic.averages or channel.law.added is None:
         raise IncompatibleError(
             "Algorithm 1 (method 'importance') serves a Mean with additive noise; use 'replicates' or 'sequential'"
         )
@@ -95,7 +95,7 @@ def importance_scores(
     if proposal is not None and sampler != "importance":
         raise InvalidArgument("proposal", proposal, f"is not used by the {sampler} sampler", "use sampler='importance'")
     shape = (channel.statistic.dimension,)
-    law = channel.law
+    law: Any = channel.law
 
     def log_g(y: jax.Array, u: jax.Array) -> jax.Array:
         return law.log_prob(y, u if law.layout == "vector" else u[..., 0])

@@ -35,6 +35,7 @@ from confide.model import Model
 Scores = Callable[[jax.Array, Any], tuple[jax.Array, jax.Array]]
 Estimate = tuple[np.ndarray, np.ndarray, str]
 
+#: draws that are held at once: 32 MB a number
 _BATCH = 2**22
 
 

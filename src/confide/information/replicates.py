@@ -17,7 +17,6 @@ from confide.information.weights import weighted_score
 from confide.information.windows import has_windows, window_scores
 from confide.model import Model
 from confide.population import density
-from confide.statistic import Each
 
 _LATENTS = ("auto", "windows", "records")
 
@@ -53,7 +52,7 @@ def _record_scores(model: Model, inner: int) -> tuple[Any, Any, int]:
     def estimate(key: jax.Array, theta: jax.Array, y: jax.Array) -> jax.Array:
         summary, score = draw(key, theta, (inner,))
         log_weight = jax.vmap(lambda part: law.log_prob(y, part))(summary)
-        if isinstance(statistic, Each):
+        if statistic.per_record:
             log_weight = jnp.sum(log_weight, axis=-1)
         return weighted_score(log_weight, score)
 

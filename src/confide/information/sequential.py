@@ -13,7 +13,6 @@ from confide.errors import IncompatibleError
 from confide.information.weights import weighted_score
 from confide.model import Model
 from confide.population import density
-from confide.statistic import Each
 
 
 @functools.lru_cache(maxsize=32)
@@ -23,7 +22,7 @@ def sequential_scores(model: Model, inner: int, *, proposal: Callable[..., Any] 
     `proposal(theta)` may return a numpyro distribution over x.
     """
     population, channel = model.population, model.channel
-    if not isinstance(channel.statistic, Each):
+    if not channel.statistic.per_record:
         raise IncompatibleError("Algorithm 3 (method 'sequential') serves Each; use 'replicates' or 'importance'")
     require_density(model)
 

@@ -21,7 +21,6 @@ from confide.likelihood.rank.window import Ranks, WindowPool, outward, window_sc
 from confide.likelihood.value_law.steps import MOST_STEPS
 from confide.likelihood.value_law.table import QuantileTable, StepTable
 from confide.model import Model
-from confide.statistic import OrderStatistic
 from confide.statistic.transform import Function
 
 #: windows further out than this have no part in any estimate
@@ -31,7 +30,7 @@ _NEGLIGIBLE = 1e-13
 def has_windows(model: Model) -> bool:
     """Whether the mechanism sees a window of ranks whose law can be read."""
     statistic = model.channel.statistic
-    if not isinstance(statistic, OrderStatistic) or isinstance(statistic.transforms[0], Function):
+    if not statistic.ranked or isinstance(statistic.transforms[0], Function):
         return False
     low, high = statistic.bounds
     return not model.population.discrete or high - low <= MOST_STEPS

@@ -20,7 +20,6 @@ from confide._precision import is_single, through_double
 from confide._random import as_key
 from confide.likelihood.local.two_sided import watched
 from confide.likelihood.route import Route
-from confide.mechanism import LatticeNoise, ResponseLaw
 from confide.population import Population, space
 
 if TYPE_CHECKING:
@@ -51,7 +50,7 @@ class PublishedValue(dist.Distribution):
     def support(self) -> constraints.Constraint:
         """The reals, or isolated values where the noise lives on a lattice or an answer is one of a few."""
         law = self.model.channel.law
-        isolated = isinstance(law, ResponseLaw) or isinstance(getattr(law, "noise", None), LatticeNoise)
+        isolated = law.answers is not None or (law.added is not None and law.added.step is not None)
         one = _Isolated() if isolated else constraints.real
         return constraints.independent(one, self.event_dim) if self.event_dim else one
 

@@ -16,8 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.errors import AccuracyError, IncompatibleError
-from confide.mechanism.additive import AdditiveLaw
-from confide.mechanism.lattice import LatticeNoise
 
 if TYPE_CHECKING:
     from confide.model import Model
@@ -67,13 +65,13 @@ class Route(ABC):
 
         Noise with a density can publish any, but values astronomically far out, whose likelihood underflows whatever θ.
         """
-        noise = getattr(model.channel.law, "noise", None)
-        if isinstance(model.channel.law, AdditiveLaw):
+        noise = model.channel.law.added
+        if noise is not None:
             low, high = np.asarray(model.channel.statistic.ranges).T
             each = np.asarray(values)[..., None] if model.channel.statistic.dimension == 1 else np.asarray(values)
-            if np.any(np.maximum(low - each, each - high) / model.channel.law.noise.scale > _FURTHEST):
+            if np.any(np.maximum(low - each, each - high) / noise.scale > _FURTHEST):
                 return f"lies more than {_FURTHEST:g} noise scales outside the range of the statistic"
-        if isinstance(noise, LatticeNoise):
+        if noise is not None and noise.step is not None:
             index = np.asarray(values) / noise.step
             if np.any(np.abs(index - np.round(index)) > 1e-6):
                 return f"is not a multiple of the channel's step {noise.step:g}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
@@ -12,18 +13,19 @@ from jaxtyping import Array, Float
 
 from confide._final import final
 from confide.errors import IncompatibleError, InvalidArgument
-from confide.mechanism.base import Law, Mechanism, accept_privacy, options_repr, set_positive
+from confide.mechanism.base import Law, Mechanism, accept_privacy, options_repr, positive_sensitivity, set_positive
 from confide.mechanism.lattice import DiscreteGaussian, DiscreteLaplace, LatticeNoise, lattice_index, nearest_index
 from confide.mechanism.noise import OWN, GaussianNoise, LaplaceNoise, Noise
 from confide.privacy import Privacy
-from confide.statistic import OrderStatistic, Statistic
+from confide.statistic import Statistic
+from confide.statistic.statistic import check_count
 
 Layout = Literal["scalar", "vector", "window"]
 
 
 def layout_of(statistic: Statistic) -> Layout:
     """How a summary of the statistic is laid out: elementwise, a vector on its last axis, or a window of ranks."""
-    if isinstance(statistic, OrderStatistic):
+    if statistic.ranked:
         return "window"
     return "vector" if statistic.dimension > 1 else "scalar"
 
@@ -45,6 +47,11 @@ class AdditiveLaw(Law):
             raise IncompatibleError(
                 f"{type(self.noise).__name__} is noise that no exact route knows; {OWN}, which is asked for its density"
             )
+
+    @property
+    def added(self) -> Noise:
+        """The noise."""
+        return self.noise
 
     @property
     def window(self) -> int:
@@ -103,6 +110,8 @@ class AdditiveMechanism(Mechanism):
     #: the guarantees that this noise can give, and what to do about the others
     kinds: ClassVar[tuple[type[Privacy], ...]]
     remedy: ClassVar[str] = ""
+    #: the norm of the sensitivity that it is measured by
+    norm: ClassVar[int]
 
     def __post_init__(self) -> None:
         name = type(self).__name__
@@ -112,6 +121,32 @@ class AdditiveMechanism(Mechanism):
         if self.privacy is not None:
             accept_privacy(name, self.privacy, self.kinds, self.remedy)
         set_positive(self, "scale", "step")
+
+    def calibrate(self, statistic: Statistic, n: int) -> AdditiveLaw:
+        """The given noise, or the least that keeps the promise."""
+        check_count(n)
+        scale = self.scale
+        if scale is None:
+            assert self.privacy is not None
+            scale = self._scale(self.privacy, statistic, n, positive_sensitivity(self, statistic, n, norm=self.norm))
+        return AdditiveLaw(self._noise(scale), layout_of(statistic))
+
+    def guarantee(self, statistic: Statistic, n: int) -> Privacy:
+        """The promised guarantee; for a given scale what follows from it."""
+        sensitivity = positive_sensitivity(self, statistic, n, norm=self.norm)
+        return self._kept(statistic, n, sensitivity) if self.privacy is None else self.privacy
+
+    @abstractmethod
+    def _noise(self, scale: float) -> Noise:
+        """The noise of a scale, on the lattice if there is one."""
+
+    @abstractmethod
+    def _scale(self, privacy: Privacy, statistic: Statistic, n: int, sensitivity: float) -> float:
+        """The least scale that keeps a promise."""
+
+    @abstractmethod
+    def _kept(self, statistic: Statistic, n: int, sensitivity: float) -> Privacy:
+        """The promise that the given scale keeps."""
 
     __repr__ = options_repr
 

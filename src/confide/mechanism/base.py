@@ -18,15 +18,17 @@ import dataclasses
 import math
 import operator
 from abc import ABC, abstractmethod
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 import equinox as eqx
 import jax
 from jaxtyping import Array, Float
 
+from confide._final import refuse_claims
 from confide.errors import IncompatibleError, InvalidArgument, PrivacyError
+from confide.mechanism.noise import Noise
 from confide.privacy import Privacy, Unlimited
-from confide.statistic import OrderStatistic, Statistic
+from confide.statistic import Statistic
 
 
 class Law(eqx.Module):
@@ -41,6 +43,27 @@ class Law(eqx.Module):
     >>> law.window, law.description
     (0, 'Laplace noise of scale 0.01')
     """
+
+    #: whether the statistic itself is published
+    noiseless: ClassVar[bool] = False
+    #: whether the value is a point of the range, drawn with a density that is constant between ranks
+    selects: ClassVar[bool] = False
+    #: whether noise is added whose scale is the smooth sensitivity of a window of ranks
+    smooths: ClassVar[bool] = False
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        refuse_claims(cls, ("added", "answers", "noiseless", "selects", "smooths"))
+
+    @property
+    def added(self) -> Noise | None:
+        """The noise, where adding it is all that is done (to a lattice after rounding to it); None for other laws."""
+        return None
+
+    @property
+    def answers(self) -> tuple[float, ...] | None:
+        """The levels among which each record answers, where it does; None for other laws."""
+        return None
 
     @property
     @abstractmethod
@@ -201,9 +224,9 @@ def misfit(mechanism: Mechanism, statistic: Statistic, problem: str, remedy: str
     raise IncompatibleError(f"{mechanism!r} does not fit {statistic!r}: {problem}; {remedy}")
 
 
-def order_range(mechanism: Mechanism, statistic: Statistic) -> tuple[OrderStatistic, float, float]:
+def order_range(mechanism: Mechanism, statistic: Statistic) -> tuple[Statistic, float, float]:
     """An order statistic and its range, refused where it is something else or constant."""
-    if not isinstance(statistic, OrderStatistic):
+    if not statistic.ranked:
         remedy = "use Laplace or Gaussian, or release a Median, Maximum, Minimum or Quantile"
         misfit(mechanism, statistic, "it looks at the ranks next to an order statistic", remedy)
     low, high = statistic.range

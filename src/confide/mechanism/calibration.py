@@ -28,6 +28,7 @@ from confide.errors import PrivacyError
 from confide.privacy import GDP, ZCDP, ApproxDP, Privacy, PureDP
 from confide.privacy.rounding import SLACK, outward, root_down, round_up
 
+#: how near the largest ratio is found: noise is larger by no more than this share, and 43 halvings find it
 _PRECISION = 1e-13
 
 

@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from confide.expression import Expression
 from confide.expression.whole import largest_whole
-from confide.statistic import Mean, Statistic
+from confide.statistic import Statistic
 
 #: what a step that was computed, as 1/n is, may be off by
 _OFF = Fraction(1, 2**51)
@@ -28,7 +28,7 @@ def steps_per_unit(statistic: Statistic, n: int, step: float) -> int | None:
     g·S: rounding gives g·S exactly, for any records, and also if s/step was itself rounded to a relative 2⁻⁵⁰ on the
     way. So when one record is replaced, the lattice points move by g·(s(x') − s(x)).
     """
-    if not isinstance(statistic, Mean):
+    if not statistic.averages:
         return None
     sizes = [largest_whole(part.tree) if isinstance(part, Expression) else None for part in statistic.transforms]
     known = [size for size in sizes if size is not None]
@@ -46,6 +46,7 @@ def squared_counts(statistic: Statistic, n: int, step: float, norm: int) -> int 
     ‖s(x') − s(x)‖₂, are whole numbers then, and not above a bound of them: not above its floor. Where that is 0
     nothing moves, though intervals did not see it, and noise for one step is more than enough.
 
+    >>> from confide.statistic import Mean
     >>> cells = Mean(["x < 1", "(x >= 1) * (x < 2)", "x >= 2"], bounds=(0, 3))
     >>> squared_counts(cells, 100, 1 / 100, norm=1), squared_counts(cells, 100, 1 / 100, norm=2)
     (4, 2)

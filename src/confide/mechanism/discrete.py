@@ -20,7 +20,7 @@ from confide.mechanism.calibration import gaussian_ratio, laplace_divergence, la
 from confide.mechanism.counts import squared_counts
 from confide.privacy import GDP, ZCDP, ApproxDP, Privacy, PureDP
 from confide.privacy.rounding import nearest, outward, root_down, round_down, round_up
-from confide.statistic import Mean, Statistic
+from confide.statistic import Statistic
 
 # Beyond these s the discrete Gaussian is compared with the continuous one instead of being summed, and beyond this
 # shift its increments are counted as if each were the largest.
@@ -64,7 +64,7 @@ def squared_steps(statistic: Statistic, n: int, step: float, norm: int) -> int:
     else:
         # (x + √d)² = x² + d + 2x√d, rounded up a little for the root
         bound = math.ceil(ratio**2 + d + 2 * ratio * Fraction(math.nextafter(math.sqrt(d), math.inf))) - 1
-    if isinstance(statistic, Mean):
+    if statistic.averages:
         parts = [steps((high - low) / n, step) for low, high in statistic.ranges]
         bound = min(bound, sum(parts) ** 2 if norm == 1 else sum(part**2 for part in parts))
     exact = squared_counts(statistic, n, step, norm)

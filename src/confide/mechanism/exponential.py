@@ -34,6 +34,7 @@ class ExponentialLaw(Law):
     low: float
     high: float
     cap: int = eqx.field(static=True)
+    selects = True
 
     @property
     def window(self) -> int:

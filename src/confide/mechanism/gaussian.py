@@ -6,16 +6,14 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from confide.mechanism.additive import AdditiveLaw, AdditiveMechanism, layout_of
-from confide.mechanism.base import positive_sensitivity
+from confide.mechanism.additive import AdditiveMechanism
 from confide.mechanism.calibration import gaussian_ratio, refuse_noise, scale_up
 from confide.mechanism.discrete import discrete_gaussian_ratio, squared_steps
 from confide.mechanism.lattice import DiscreteGaussian
-from confide.mechanism.noise import GaussianNoise
+from confide.mechanism.noise import GaussianNoise, Noise
 from confide.privacy import GDP, ZCDP, ApproxDP, Privacy
 from confide.privacy.rounding import round_up
 from confide.statistic import Statistic
-from confide.statistic.statistic import check_count
 
 
 @dataclass(frozen=True, repr=False)
@@ -38,29 +36,23 @@ class Gaussian(AdditiveMechanism):
     kinds = (ApproxDP, ZCDP, GDP)
     remedy = "Gaussian noise has no pure guarantee: give an ApproxDP, ZCDP or GDP, or use Laplace"
 
-    def calibrate(self, statistic: Statistic, n: int) -> AdditiveLaw:
-        """Noise of standard deviation Δ/μ, μ the largest ratio that keeps the promise, Δ the L2 sensitivity."""
-        check_count(n)
-        scale = self._calibrated(statistic, n) if self.scale is None else self.scale
-        noise = GaussianNoise(scale) if self.step is None else DiscreteGaussian(scale, self.step)
-        return AdditiveLaw(noise, layout_of(statistic))
+    norm = 2
 
-    def _calibrated(self, statistic: Statistic, n: int) -> float:
-        assert self.privacy is not None
-        sensitivity = positive_sensitivity(self, statistic, n, norm=2)
+    def _noise(self, scale: float) -> Noise:
+        return GaussianNoise(scale) if self.step is None else DiscreteGaussian(scale, self.step)
+
+    def _scale(self, privacy: Privacy, statistic: Statistic, n: int, sensitivity: float) -> float:
+        """Δ/μ, μ the largest ratio that keeps the promise, Δ the L2 sensitivity."""
         if self.step is None:
-            return scale_up(sensitivity, gaussian_ratio(self.privacy), self.privacy)
+            return scale_up(sensitivity, gaussian_ratio(privacy), privacy)
         squared = squared_steps(statistic, n, self.step, norm=2)
-        ratio = discrete_gaussian_ratio(self.privacy, squared, statistic.dimension)
+        ratio = discrete_gaussian_ratio(privacy, squared, statistic.dimension)
         scale = round_up(Fraction(self.step) * Fraction(ratio))
-        return scale if math.isfinite(scale) else refuse_noise(self.privacy)
+        return scale if math.isfinite(scale) else refuse_noise(privacy)
 
-    def guarantee(self, statistic: Statistic, n: int) -> Privacy:
-        """The promised guarantee; for a given scale μ = Δ/σ, or on a lattice ρ = Δ²/2σ²."""
-        sensitivity = positive_sensitivity(self, statistic, n, norm=2)
-        if self.scale is None:
-            assert self.privacy is not None
-            return self.privacy
+    def _kept(self, statistic: Statistic, n: int, sensitivity: float) -> Privacy:
+        """μ = Δ/σ, or on a lattice ρ = Δ²/2σ²."""
+        assert self.scale is not None
         if self.step is None:
             return GDP(round_up(Fraction(sensitivity) / Fraction(self.scale)))
         squared = squared_steps(statistic, n, self.step, norm=2)

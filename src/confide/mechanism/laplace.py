@@ -6,16 +6,14 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from confide.mechanism.additive import AdditiveLaw, AdditiveMechanism, layout_of
-from confide.mechanism.base import positive_sensitivity
+from confide.mechanism.additive import AdditiveMechanism
 from confide.mechanism.calibration import laplace_ratio, scale_up
 from confide.mechanism.discrete import discrete_laplace_rate, squared_steps
 from confide.mechanism.lattice import DiscreteLaplace
-from confide.mechanism.noise import LaplaceNoise
+from confide.mechanism.noise import LaplaceNoise, Noise
 from confide.privacy import GDP, ZCDP, ApproxDP, Privacy, PureDP
 from confide.privacy.rounding import round_up
 from confide.statistic import Statistic
-from confide.statistic.statistic import check_count
 
 
 @dataclass(frozen=True, repr=False)
@@ -37,29 +35,22 @@ class Laplace(AdditiveMechanism):
 
     kinds = (PureDP, ApproxDP, ZCDP, GDP)
 
-    def calibrate(self, statistic: Statistic, n: int) -> AdditiveLaw:
-        """Noise of scale Δ/r, r the largest ratio that keeps the promise, Δ the L1 sensitivity."""
-        check_count(n)
-        scale = self._calibrated(statistic, n) if self.scale is None else self.scale
-        noise = LaplaceNoise(scale) if self.step is None else DiscreteLaplace(scale, self.step)
-        return AdditiveLaw(noise, layout_of(statistic))
+    norm = 1
 
-    def _calibrated(self, statistic: Statistic, n: int) -> float:
-        assert self.privacy is not None
-        sensitivity = positive_sensitivity(self, statistic, n, norm=1)
+    def _noise(self, scale: float) -> Noise:
+        return LaplaceNoise(scale) if self.step is None else DiscreteLaplace(scale, self.step)
+
+    def _scale(self, privacy: Privacy, statistic: Statistic, n: int, sensitivity: float) -> float:
+        """Δ/r, r the largest ratio that keeps the promise, Δ the L1 sensitivity."""
         if self.step is None:
-            return scale_up(sensitivity, laplace_ratio(self.privacy), self.privacy)
+            return scale_up(sensitivity, laplace_ratio(privacy), privacy)
         k = math.isqrt(squared_steps(statistic, n, self.step, norm=1))
-        return scale_up(self.step, discrete_laplace_rate(self.privacy, k), self.privacy)
+        return scale_up(self.step, discrete_laplace_rate(privacy, k), privacy)
 
-    def guarantee(self, statistic: Statistic, n: int) -> Privacy:
-        """The promised guarantee; for a given scale the pure ε = Δ/b, with Δ in whole steps on a lattice."""
-        sensitivity = positive_sensitivity(self, statistic, n, norm=1)
-        if self.scale is None:
-            assert self.privacy is not None
-            return self.privacy
+    def _kept(self, statistic: Statistic, n: int, sensitivity: float) -> Privacy:
+        """The pure ε = Δ/b, with Δ in whole steps on a lattice, of the very floats that step and scale are."""
+        assert self.scale is not None
+        moved = Fraction(sensitivity)
         if self.step is not None:
-            # in units of the very step and scale, which are floats
-            k = math.isqrt(squared_steps(statistic, n, self.step, norm=1))
-            return PureDP(round_up(k * Fraction(self.step) / Fraction(self.scale)))
-        return PureDP(round_up(Fraction(sensitivity) / Fraction(self.scale)))
+            moved = math.isqrt(squared_steps(statistic, n, self.step, norm=1)) * Fraction(self.step)
+        return PureDP(round_up(moved / Fraction(self.scale)))

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -20,6 +21,8 @@ from jaxtyping import Array, Bool, Float
 from confide._final import final
 from confide.mechanism.noise import OWN, GaussianNoise, Noise
 
+#: terms of a sum, and the s at which one series hands over to the other: the sixth
+#: term, the first that is left out, is there e^{−112} of the whole in both
 _FEW = tuple(range(1, 6))
 _POISSON_FROM = 0.4
 # The distribution function of the discrete Gaussian is summed up to this s, and by Euler–Maclaurin beyond. 39 standard
@@ -50,7 +53,7 @@ def lattice_index(v: Float[Array, "..."], step: float) -> tuple[Float[Array, "..
 class LatticeNoise(Noise):
     """Noise on a lattice; the mass function and sampler in units of the step are what the subclasses give."""
 
-    step: float
+    step: float = eqx.field()  # type: ignore[misc]  # a field without a default, where noise on the line has None
 
     @abstractmethod
     def log_mass(self, index: Float[Array, "..."]) -> Float[Array, "..."]:
@@ -90,6 +93,7 @@ class DiscreteLaplace(LatticeNoise):
     """
 
     kind = "Laplace"
+    exponential = True
 
     def sample_index(self, key: jax.Array, shape: tuple[int, ...] = ()) -> Float[Array, "..."]:
         """⌊sE⌋ − ⌊sE'⌋ with E, E' exponential: an exponential rounded down is geometric."""

@@ -26,6 +26,17 @@ class Noise(eqx.Module):
     scale: float
     #: how it is spoken of
     kind: ClassVar[str]
+    #: the step of the lattice that it lies on; None on the line
+    step: ClassVar[float | None] = None
+    #: whether it is normal: then a normal statistic with it is normal
+    normal: ClassVar[bool] = False
+    #: whether its tails decay like e^{−|v|/scale}; if not, like those of a Gaussian
+    exponential: ClassVar[bool] = False
+
+    @property
+    def kinked(self) -> bool:
+        """Whether it has a density, with a kink at 0."""
+        return self.exponential and self.step is None
 
     @abstractmethod
     def sample(self, key: jax.Array, shape: tuple[int, ...] = ()) -> Float[Array, "..."]:
@@ -70,6 +81,7 @@ class LaplaceNoise(Noise):
     """
 
     kind = "Laplace"
+    exponential = True
 
     def sample(self, key: jax.Array, shape: tuple[int, ...] = ()) -> Float[Array, "..."]:
         """Independent draws."""
@@ -107,6 +119,7 @@ class GaussianNoise(Noise):
     """
 
     kind = "Gaussian"
+    normal = True
 
     def sample(self, key: jax.Array, shape: tuple[int, ...] = ()) -> Float[Array, "..."]:
         """Independent draws."""

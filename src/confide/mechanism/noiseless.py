@@ -25,6 +25,7 @@ class NoiselessLaw(Law):
     """All mass at the statistic."""
 
     layout: Layout = eqx.field(static=True, default="scalar")
+    noiseless = True
 
     @property
     def window(self) -> int:

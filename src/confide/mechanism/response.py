@@ -20,7 +20,7 @@ from confide.mechanism.calibration import largest, refuse_noise
 from confide.mechanism.noise import OWN
 from confide.privacy import GDP, ZCDP, ApproxDP, Privacy, PureDP
 from confide.privacy.rounding import outward, round_down
-from confide.statistic import Each, Statistic
+from confide.statistic import Statistic
 from confide.statistic.statistic import check_count
 
 # Rényi orders on which the concentrated guarantee is computed: how many, the first less one (and over one the last, in
@@ -46,6 +46,11 @@ class ResponseLaw(Law):
 
     levels: tuple[float, ...]
     keep: float
+
+    @property
+    def answers(self) -> tuple[float, ...]:
+        """The levels."""
+        return self.levels
 
     @property
     def window(self) -> int:
@@ -102,7 +107,7 @@ class RandomizedResponse(Mechanism):
 
     def calibrate(self, statistic: Statistic, n: int) -> ResponseLaw:
         """The law of one record's answer."""
-        if not isinstance(statistic, Each):
+        if not statistic.per_record:
             misfit(self, statistic, "each record answers for itself", "use Each, or Laplace for a single number")
         levels = statistic.levels
         if levels is None or len(levels) < 2:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import equinox as eqx
 import jax
@@ -26,7 +27,7 @@ from confide.mechanism.dilation import smooth_cauchy_pair, smooth_laplace_pair
 from confide.mechanism.noise import OWN
 from confide.mechanism.sensitivity import smooth_sensitivity
 from confide.privacy import ApproxDP, Privacy, PureDP
-from confide.statistic import OrderStatistic, Statistic
+from confide.statistic import Statistic
 from confide.statistic.statistic import check_count
 
 
@@ -41,6 +42,9 @@ class SmoothLaw(Law):
     low: float
     high: float
     cap: int = eqx.field(static=True)
+    smooths = True
+    #: how Z is spoken of
+    kind: ClassVar[str]
 
     @property
     def window(self) -> int:
@@ -65,7 +69,6 @@ class SmoothLaw(Law):
         Records make the gaps A_k smallest when all are equal. Then a gap is left only to the ends of the range, half
         of it away, which ranks below 1 and above n hold: damped by their distance, if they are within the window.
         """
-        assert isinstance(statistic, OrderStatistic)
         rank, width = statistic.rank(n), self.high - self.low
         gaps = [0.5 * width * math.exp(-self.beta * k) for k in (n - rank, rank - 1) if k < self.cap]
         least = max([*gaps, width * math.exp(-self.beta * self.cap)])
@@ -74,9 +77,8 @@ class SmoothLaw(Law):
     @property
     def description(self) -> str:
         """The noise and the public constants of its scale."""
-        kind = "Cauchy" if isinstance(self, SmoothCauchyLaw) else "Laplace"
         constants = f"alpha {self.alpha:.4g}, beta {self.beta:.4g}, capped at {self.cap} ranks"
-        return f"{kind} noise on the smooth sensitivity ({constants})"
+        return f"{self.kind} noise on the smooth sensitivity ({constants})"
 
     def scale(self, summary: Float[Array, "*batch ranks"]) -> Float[Array, "*batch"]:
         """S/α, at least e^{−Kβ}(high − low)/α."""
@@ -97,6 +99,8 @@ class SmoothLaw(Law):
 class SmoothLaplaceLaw(SmoothLaw):
     """Z with density ½e^{−|z|}."""
 
+    kind = "Laplace"
+
     def _within(self, probability: float) -> float:
         return -math.log1p(-probability)
 
@@ -110,6 +114,8 @@ class SmoothLaplaceLaw(SmoothLaw):
 @final(OWN)
 class SmoothCauchyLaw(SmoothLaw):
     """Z with density 1/(π(1+z²)): no mean, no variance."""
+
+    kind = "Cauchy"
 
     def _within(self, probability: float) -> float:
         return math.tan(0.5 * math.pi * probability)

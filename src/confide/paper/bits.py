@@ -12,8 +12,9 @@ from confide.paper import mistakes
 from confide.paper.examples import Path
 from confide.paper.figures import label, panels, style
 from confide.paper.result import Check, Effect, Result
-from confide.paper.settings import N, kept
+from confide.paper.settings import N, cell
 
+#: the two answers, and their population
 _BITS = (0.0, 1.0)
 _BERNOULLI = cf.populations.bernoulli()
 
@@ -27,21 +28,19 @@ def models(epsilon: float, n: int) -> dict[str, cf.Model]:
     return {name: cf.Model(_BERNOULLI, channel) for name, channel in named.items()}
 
 
-def _table(levels: np.ndarray, theta: np.ndarray, n: int, cells: StudyCache) -> dict[str, np.ndarray]:
+@cell("example 4")
+def _table(levels: np.ndarray, theta: np.ndarray, n: int) -> dict[str, Any]:
     """The information of the three, (levels, θ)."""
-
-    def compute() -> dict[str, Any]:
-        rows: dict[str, list[Any]] = {}
-        for level in levels:
-            for name, model in models(float(level), n).items():
-                method = "auto" if name == "randomized response" else "normal"
-                rows.setdefault(name, []).append(np.ravel(cf.information(model, theta, method=method).matrix))
-        return rows
-
-    return kept(cells, {"what": "example 4", "levels": levels.tolist(), "theta": theta.tolist(), "n": n}, compute)
+    rows: dict[str, list[Any]] = {}
+    for level in levels:
+        for name, model in models(float(level), n).items():
+            method = "auto" if name == "randomized response" else "normal"
+            rows.setdefault(name, []).append(np.ravel(cf.information(model, theta, method=method).matrix))
+    return rows
 
 
-def _equal(epsilon: float, theta: np.ndarray, cells: StudyCache) -> dict[str, np.ndarray]:
+@cell("example 4, equal")
+def _equal(epsilon: float, theta: np.ndarray) -> dict[str, Any]:
     """All three at one guarantee, ε-DP: Laplace noise for the means; F2 is the exact law of the noisy records."""
     privacy = cf.PureDP(epsilon)
     channels = {
@@ -49,12 +48,8 @@ def _equal(epsilon: float, theta: np.ndarray, cells: StudyCache) -> dict[str, np
         "noisy records": cf.Channel(cf.Each("x", bounds=_BITS), cf.Laplace(privacy), N),
         "noisy average": cf.Channel(cf.Mean("x", bounds=_BITS), cf.Laplace(privacy), N),
     }
-
-    def compute() -> dict[str, Any]:
-        named = {name: cf.Model(_BERNOULLI, channel) for name, channel in channels.items()}
-        return {name: np.ravel(cf.information(model, theta).matrix) for name, model in named.items()}
-
-    return kept(cells, {"what": "example 4, equal", "epsilon": epsilon, "theta": theta.tolist()}, compute)
+    named = {name: cf.Model(_BERNOULLI, channel) for name, channel in channels.items()}
+    return {name: np.ravel(cf.information(model, theta).matrix) for name, model in named.items()}
 
 
 def _draw(levels: np.ndarray, theta: np.ndarray, found: dict[str, Any], by_n: Any, equal: dict[str, Any]) -> Any:
@@ -82,15 +77,15 @@ def example_4(*, full: bool = False, path: Path = None) -> Result:
     cells = StudyCache(path)
     levels = np.geomspace(0.01, 50.0, 120 if full else 30)
     theta = np.linspace(0.001, 0.999, 199 if full else 49)
-    found = _table(levels, theta, N, cells)
+    found = _table(levels, theta, N, cells=cells)
     first, second, third = found.values()
     small = levels < 1.0
     rows = []
     for n in range(10, 101, 10 if full else 30):
-        at = _table(np.asarray([1.0]), np.asarray([0.25]), n, cells)
+        at = _table(np.asarray([1.0]), np.asarray([0.25]), n, cells=cells)
         rows.append({"n": n} | {name: float(np.ravel(values)[0]) for name, values in at.items()})
     by_n = pd.DataFrame(rows)
-    equal = _equal(1.0, theta, cells)
+    equal = _equal(1.0, theta, cells=cells)
     top = (third > first) & (third > second)
     gain = by_n["noisy average"] / by_n[["randomized response", "average of noisy records"]].max(axis=1)
     share = equal["randomized response"] / equal["noisy records"]

@@ -92,6 +92,18 @@ def _powers(
     return found | ({"ε = 1, records clipped, exact": exact} if exact else {})
 
 
+def _pictured(
+    theta: np.ndarray, coarse: np.ndarray, curves: dict[str, dict[str, np.ndarray]], parameter: str, right: str
+) -> dict[str, Any]:
+    """The figures, tables and captions of an example: as printed, and (the picture on the right) as published."""
+    printed, published = dict(list(curves.items())[:2]), dict(list(curves.items())[2:])
+    return {
+        "figures": {"information": _draw(theta, coarse, curves, parameter)},
+        "tables": {"as-printed": _table(theta, printed), "exact": _table(coarse, published)},
+        "captions": {"information": f"Left: at ε = 1. Middle: without privacy. Right: {right}"},
+    }
+
+
 def example_1(*, full: bool = False, path: Path = None) -> Result:
     """Example 1: the mean of a normal population, by the mean of x or of x³.
 
@@ -130,16 +142,14 @@ def example_1(*, full: bool = False, path: Path = None) -> Result:
         "when the population mean θ is large: its sensitivity grows, but its slope in θ grows more.",
         "X ~ N(θ, 1) on (0, 10), n = 100; Gaussian noise of scale 10^a/n at ε = 1.",
         checks,
-        {"information": _draw(theta, coarse, curves, "population mean")},
-        {
-            "as-printed": _table(theta, dict(list(curves.items())[:2])),
-            "exact": _table(coarse, dict(list(curves.items())[2:])),
-        },
-        f"Searching statistics and clips for a prior that is flat on (0.1, 10), `optimize` finds {best}.",
-        captions={
-            "information": "Left: at ε = 1. Middle: without privacy. Right: what would be published: records "
-            "clipped to (0, 10), computed without the normal approximation."
-        },
+        **_pictured(
+            theta,
+            coarse,
+            curves,
+            "population mean",
+            "what would be published: records clipped to (0, 10), computed without the normal approximation.",
+        ),
+        beyond=f"Searching statistics and clips for a prior that is flat on (0.1, 10), `optimize` finds {best}.",
     )
 
 
@@ -193,18 +203,16 @@ def example_2(*, full: bool = False, path: Path = None) -> Result:
         "Without privacy the mean of x² is the best of the three statistics; at ε = 1 (GDP) it is the mean of |x|.",
         "X ~ N(0, θ) on (−A, A), n = 100, A = 10 (figure and code) and 100 (text); noise of scale A^a/n.",
         checks,
-        {"information": _draw(theta, coarse, curves, "population variance")},
-        {
-            "as-printed": _table(theta, dict(list(curves.items())[:2])),
-            "exact": _table(coarse, dict(list(curves.items())[2:])),
-        },
-        "The clip matters more than the power. At θ = 2 and ε = 1 the paper's winner, |x| clipped at 10, has F = "
-        f"{now['|x|']:.2f}; x² clipped at 10 has {now['x²']:.2f}, but x² clipped at 3.2 has {tight:.2f}, and the "
+        **_pictured(
+            theta,
+            coarse,
+            curves,
+            "population variance",
+            "records clipped to ±10, computed without the normal approximation.",
+        ),
+        beyond="The clip matters more than the power. At θ = 2 and ε = 1 the paper's winner, |x| clipped at 10, has "
+        f"F = {now['|x|']:.2f}; x² clipped at 10 has {now['x²']:.2f}, but x² clipped at 3.2 has {tight:.2f}, and the "
         f"clipped score, clip(x², 0.40, 9.8), has {best:.2f} of the {N / 8:.1f} in the records themselves.",
-        captions={
-            "information": "Left: at ε = 1. Middle: without privacy. Right: records clipped to ±10, computed "
-            "without the normal approximation."
-        },
     )
 
 
@@ -236,14 +244,7 @@ def example_3(*, full: bool = False, path: Path = None) -> Result:
         "compared; which power a is best depends on θ.",
         "X ~ Unif(−θ, θ), n = 100, A = 10; noise of scale A^a/n at ε = 1.",
         checks,
-        {"information": _draw(theta, coarse, curves, "half-width")},
-        {
-            "as-printed": _table(theta, dict(list(curves.items())[:2])),
-            "exact": _table(coarse, dict(list(curves.items())[2:])),
-        },
-        "The bounds ±10 are far wider than the population here (θ ≤ 2), which is why small powers, which compress "
-        "large values, win: they stand in for the tighter clip that a data holder would choose.",
-        captions={
-            "information": "Left: at ε = 1. Middle: without privacy. Right: the exact law of what would be published."
-        },
+        **_pictured(theta, coarse, curves, "half-width", "the exact law of what would be published."),
+        beyond="The bounds ±10 are far wider than the population here (θ ≤ 2), which is why small powers, which "
+        "compress large values, win: they stand in for the tighter clip that a data holder would choose.",
     )

@@ -13,7 +13,6 @@ import jax.numpy as jnp
 import numpy as np
 
 import confide as cf
-from confide.mechanism.additive import AdditiveLaw
 from confide.paper.moments import clipped_moments
 from confide.paper.settings import BOUND, TRUTH, N
 
@@ -36,8 +35,8 @@ class FlatOnLog(eqx.Module):
 def too_little_noise(model: cf.Model) -> cf.Model:
     """Erratum 1: Laplace noise of scale b/√2, which the published code draws where it means b."""
     law = model.channel.law
-    assert isinstance(law, AdditiveLaw)
-    less = cf.Laplace(scale=float(law.noise.scale) / math.sqrt(2))
+    assert law.added is not None
+    less = cf.Laplace(scale=float(law.added.scale) / math.sqrt(2))
     return cf.Model(model.population, cf.Channel(model.channel.statistic, less, model.channel.n))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,14 +15,17 @@ from confide.paper.examples import Path
 from confide.paper.figures import dots, label, panels, style
 from confide.paper.posteriors import exact_means, squares
 from confide.paper.result import Check, Effect, Result
-from confide.paper.settings import BOUND, TRUTH, VARIANCE, N, kept, prior
+from confide.paper.settings import BOUND, TRUTH, VARIANCE, N, cell, prior
 
+#: the paper's setting, its classical pair and its figures
 EPSILON, DELTA = 5.0, 1.0 / N**2
 ALPHA, BETA = EPSILON / 2, EPSILON / (2 * math.log(2 / DELTA))
 PAPER = {"median": 0.391, "maximum": 22.64}
+#: what the figures are known to be, and how far from that one may lie beside twice its error
 KNOWN = {"median": (0.394, 0.05), "maximum": (21.1, 4.0)}
 STATISTICS = {"median": cf.Median, "maximum": cf.Maximum}
 WALK = cf.Walk(2.0, on="theta")
+#: lags of the autocorrelations that are drawn
 LAGS = 50
 
 
@@ -43,59 +45,52 @@ def _key(name: str) -> int:
     return 54_000 + list(STATISTICS).index(name)
 
 
-def exact(
-    name: str, releases: int, cells: StudyCache, *, data: str = "classical", believed: str = "classical"
-) -> dict[str, Any]:
+@cell("5.4 exact")
+def exact(name: str, releases: int, *, data: str = "classical", believed: str = "classical") -> dict[str, Any]:
     """Posterior means of simulated releases: from the channel `data`, by an analyst who knows `believed`."""
-    settings = {"what": "5.4 exact", "name": name, "releases": releases, "data": data, "believed": believed}
-
-    def compute() -> dict[str, Any]:
-        values = model(name, calibration=data).simulate(_key(name), TRUTH, (releases,))
-        found = exact_means(model(name, calibration=believed), values, points=100)
-        return {"values": values, "mean": found.mean, "error": found.error}
-
-    return kept(cells, settings, compute)
+    values = model(name, calibration=data).simulate(_key(name), TRUTH, (releases,))
+    found = exact_means(model(name, calibration=believed), values, points=100)
+    return {"values": values, "mean": found.mean, "error": found.error}
 
 
 def by_chain(name: str, chains: int, releases: int, steps: int, copies: int, cells: StudyCache) -> dict[str, Any]:
     """Algorithm 7 on the first of the releases: posterior means, and autocorrelation averaged over five."""
     values = np.asarray(model(name).simulate(_key(name), TRUTH, (releases,)))[:chains]
-    found = [_one(name, float(value), steps, copies, cells) for value in progress(values, f"Sec 5.4, {name}")]
+    found = [_one(name, float(value), steps, copies, cells=cells) for value in progress(values, f"Sec 5.4, {name}")]
     return {
         "mean": np.asarray([float(each["mean"]) for each in found]),
         "acf": np.mean([each["acf"] for each in found[:5]], axis=0),
     }
 
 
-def _one(name: str, value: float, steps: int, copies: int, cells: StudyCache) -> dict[str, Any]:
-    def compute() -> dict[str, Any]:
-        sizes: dict[str, Any] = {"chains": 1, "warmup": steps // 4, "draws": steps - steps // 4, "key": 54}
-        options: dict[str, Any] = {"latent": "z", "copies": copies, "walk": WALK, "anchored": False}
-        release = cf.Release(model(name).channel, value)
-        found = cf.infer(VARIANCE, release, prior(), method="mhaar", **sizes, **options)
-        return {"mean": found.mean["variance"], "acf": autocorrelation(found.draws["variance"][0], LAGS)}
+@cell("5.4 chain")
+def _one(name: str, value: float, steps: int, copies: int) -> dict[str, Any]:
+    sizes: dict[str, Any] = {"chains": 1, "warmup": steps // 4, "draws": steps - steps // 4, "key": 54}
+    options: dict[str, Any] = {"latent": "z", "copies": copies, "walk": WALK, "anchored": False}
+    release = cf.Release(model(name).channel, value)
+    found = cf.infer(VARIANCE, release, prior(), method="mhaar", **sizes, **options)
+    return {"mean": found.mean["variance"], "acf": autocorrelation(found.draws["variance"][0], LAGS)}
 
-    return kept(cells, {"what": "5.4 chain", "name": name, "value": value, "steps": steps, "copies": copies}, compute)
+
+@cell("5.4 F")
+def _curve(name: str, theta: np.ndarray, outer: int, inner: int) -> dict[str, Any]:
+    options: dict[str, Any] = {"method": "replicates", "outer": outer, "inner": inner, "key": 54}
+    printed, paired = (cf.information(model(name), theta, paired=paired, **options) for paired in (False, True))
+    pool = cf.information(model(name), theta)
+    return {
+        "pool": pool.matrix.ravel(),
+        "pool error": pool.standard_error.ravel(),
+        "Algorithm 2": printed.matrix.ravel(),
+        "paired": paired.matrix.ravel(),
+    }
 
 
 def _information(theta: np.ndarray, outer: int, inner: int, cells: StudyCache) -> Any:
     import pandas as pd
 
-    def compute(name: str) -> dict[str, Any]:
-        options: dict[str, Any] = {"method": "replicates", "outer": outer, "inner": inner, "key": 54}
-        printed, paired = (cf.information(model(name), theta, paired=paired, **options) for paired in (False, True))
-        pool = cf.information(model(name), theta)
-        return {
-            "pool": pool.matrix.ravel(),
-            "pool error": pool.standard_error.ravel(),
-            "Algorithm 2": printed.matrix.ravel(),
-            "paired": paired.matrix.ravel(),
-        }
-
     columns: dict[str, Any] = {"theta": theta}
     for name in progress(STATISTICS, "Sec 5.4, information"):
-        settings = {"what": "5.4 F", "name": name, "theta": theta.tolist(), "outer": outer, "inner": inner}
-        found = kept(cells, settings, partial(compute, name))
+        found = _curve(name, theta, outer, inner, cells=cells)
         columns |= {f"{name}, {what}": value for what, value in found.items()}
     return pd.DataFrame(columns)
 
@@ -130,13 +125,15 @@ def section_5_4(
     chains, steps = chains or (100 if full else 5), steps or (10_000 if full else 3_000)
     inner = inner or (1000 if full else 250)
     theta = np.arange(1, 21) / 4 if full else np.asarray([0.5, 1.0, 2.0, 3.0, 4.0, 5.0]) if theta is None else theta
-    table = _information(np.asarray(theta), outer, inner, cells)
-    true = {name: exact(name, releases, cells) for name in STATISTICS}
+    table = _information(np.asarray(theta), outer, inner, cells=cells)
+    true = {name: exact(name, releases, cells=cells) for name in STATISTICS}
     found = {name: squares(true[name]["mean"], TRUTH) for name in STATISTICS}
     run = {name: by_chain(name, chains, releases, steps, copies, cells) for name in STATISTICS}
     apart = {n: float(np.sqrt(np.mean((run[n]["mean"] - true[n]["mean"][:chains]) ** 2))) for n in STATISTICS}
-    tight = {n: squares(exact(n, releases, cells, data="tight", believed="tight")["mean"], TRUTH) for n in STATISTICS}
-    wrong = {n: squares(exact(n, releases, cells, data="too little")["mean"], TRUTH) for n in STATISTICS}
+    tight = {
+        n: squares(exact(n, releases, cells=cells, data="tight", believed="tight")["mean"], TRUTH) for n in STATISTICS
+    }
+    wrong = {n: squares(exact(n, releases, cells=cells, data="too little")["mean"], TRUTH) for n in STATISTICS}
     ratio = table["median, pool"] / table["maximum, pool"]
     at_truth = float(np.interp(TRUTH, table["theta"], ratio))
     worst = int(np.argmax(table["maximum, Algorithm 2"] / table["maximum, pool"]))

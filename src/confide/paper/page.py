@@ -26,6 +26,7 @@ figure { margin: 1rem 0; } img { max-width: 100%; height: auto; } figcaption { f
 .no { color: #fff; background: #7a0019; border-color: #7a0019; }
 code { background: #f2f2f2; padding: 0 .25rem; } .setting { color: #444; font-size: .92rem; }
 """
+#: how a verdict is shown: its class and its sign
 _MARKS = {REPRODUCED: ("yes", "✓"), CORRECTED: ("with", "✓*"), FAILED: ("no", "✗")}
 
 

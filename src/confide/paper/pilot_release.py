@@ -15,8 +15,9 @@ from confide.paper.examples import Path
 from confide.paper.figures import label, panels, style
 from confide.paper.posteriors import squares
 from confide.paper.result import Check, Result
-from confide.paper.settings import BOUND, N, kept
+from confide.paper.settings import BOUND, N, cell, kept
 
+#: the paper's setting
 POPULATION = cf.populations.uniform_width()
 PRIVACY = cf.GDP(1.0)
 ENDS = (0.01, 10.0)
@@ -42,14 +43,11 @@ def plan(powers: Sequence[float]) -> cf.Pilot:
     )
 
 
-def inverse_information(powers: Sequence[float], cells: StudyCache) -> np.ndarray:
+@cell("5.6 F")
+def inverse_information(powers: Sequence[float]) -> dict[str, Any]:
     """1/F of each candidate at all θ of the grid: (candidates, θ)."""
-
-    def compute() -> dict[str, Any]:
-        models = [cf.Model(POPULATION, channel) for channel in plan(powers).candidates or ()]
-        return {"1/F": [1.0 / cf.information(model, GRID, method="normal").matrix.ravel() for model in models]}
-
-    return np.asarray(kept(cells, {"what": "5.6 F", "powers": list(powers), "grid": len(GRID)}, compute)["1/F"])
+    models = [cf.Model(POPULATION, channel) for channel in plan(powers).candidates or ()]
+    return {"1/F": [1.0 / cf.information(model, GRID, method="normal").matrix.ravel() for model in models]}
 
 
 def _shares(log_likelihood: Any) -> np.ndarray:
@@ -63,7 +61,7 @@ def choices(values: Any, powers: Sequence[float], cells: StudyCache) -> tuple[np
     """What the plan chooses for many pilot values at once (positions in `powers`), and their log-likelihoods."""
     first = cf.Model(POPULATION, plan(powers).channel)
     seen = np.asarray(first.log_likelihood(GRID, values, route="normal"))
-    return np.argmin(inverse_information(powers, cells) @ _shares(seen), axis=0), seen
+    return np.argmin(inverse_information(powers, cells=cells)["1/F"] @ _shares(seen), axis=0), seen
 
 
 def _study(theta: float, releases: int, powers: Sequence[float], cells: StudyCache) -> dict[str, Any]:

@@ -45,13 +45,13 @@ def exact_means(
     """
     values = np.asarray(values, dtype=np.float64)
     thetas = np.geomspace(*ends, points)
-    count = _NODES if isinstance(model.channel.statistic, cf.Mean) else _ORDER_NODES
+    count = _NODES if model.channel.statistic.averages else _ORDER_NODES
     if values.ndim > 1 or len(values) <= 2 * count or route == "normal":
         return Means(_mean(thetas, model.log_likelihood(thetas, values, route=route)), 0.0)
     nodes = _spread(values, count)
     some = np.sort(values)[np.linspace(0, len(values) - 1, _CHECKS).astype(int)]
     at = np.concatenate([nodes, some])
-    if not isinstance(model.channel.statistic, cf.Mean):
+    if not model.channel.statistic.averages:
         table = np.asarray(model.log_likelihood(thetas, at, route=route))
         guess = PchipInterpolator(nodes, table[:, : len(nodes)], axis=1)
         return _checked(thetas, guess(values), guess(some), table[:, len(nodes) :])

@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from confide.paper.result import Check
+
 #: standard errors by which two errors must differ to be ranked: 1.3e-6 of false alarms, one-sided
 _SHOWN = 4.7
 
@@ -36,6 +38,17 @@ def agreement(one: Any, two: Any, information: str, mse: str = "mse") -> Agreeme
             f"; not at ε = {where}, where the errors {'differ' if np.any(clear & ~same) else 'cannot be told apart'}"
         )
     return Agreement(not bool(np.any(clear & ~same)), text)
+
+
+def rankings(one: Any, two: Any, information: str, claim: str, said: str) -> tuple[Check, Check]:
+    """Whether the information ranks two statistics as their errors do, and whether the first errs less up to ε = 5."""
+    agree, small = agreement(one, two, information), one["epsilon"] <= 5
+    less = one["mse"][small] < two["mse"][small]
+    found = f"smaller MSE at {less.sum()} of {less.size} levels up to 5; F crosses {crossing(one, two, information)}"
+    return (
+        Check("the ranking by F agrees with the ranking by MSE at every ε", "agrees", agree.text, agree.holds),
+        Check(claim, said, found, bool(less.all())),
+    )
 
 
 def crossing(one: Any, two: Any, information: str) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+#: what can be said about a figure of the paper
 REPRODUCED, CORRECTED, FAILED = "reproduced", "reproduced with a correction", "not reproduced"
 
 

@@ -17,10 +17,11 @@ from confide.paper.figures import dots, label, panels, style
 from confide.paper.posteriors import exact_means, squares
 from confide.paper.ranking import agreement
 from confide.paper.result import Check, Effect, Result
-from confide.paper.settings import BOUND, POWERS, TRUTH, VARIANCE, N, kept, laplace, prior
+from confide.paper.settings import BOUND, POWERS, TRUTH, VARIANCE, N, cell, laplace, prior
 from confide.paper.targets import PowerEach, chains, empty, laplace_scale
 from confide.prior import Prior
 
+#: the paper's ε, and its two statistics
 LEVELS = tuple(np.arange(1, 11) / 2)
 NAMES = {1: "|x| of each", 2: "x² of each"}
 #: the published code's walk and start, and a walk that suits the posterior
@@ -37,81 +38,57 @@ def _key(power: int, level: float) -> int:
     return 55_000_000 + 10_000 * power + round(100 * level)
 
 
-def exact(power: int, level: float, releases: int, cells: StudyCache) -> dict[str, Any]:
+@cell("5.5 exact")
+def exact(power: int, level: float, releases: int) -> dict[str, Any]:
     """Exact posterior means, and the exact information."""
-    settings = {"what": "5.5 exact", "power": power, "level": level, "releases": releases}
-
-    def compute() -> dict[str, Any]:
-        model = each(power, level)
-        found = exact_means(model, model.simulate(_key(power, level), TRUTH, (releases,)), points=120)
-        return {"mean": found.mean, "F": cf.information(model, TRUTH).matrix[0, 0]}
-
-    return kept(cells, settings, compute)
+    model = each(power, level)
+    found = exact_means(model, model.simulate(_key(power, level), TRUTH, (releases,)), points=120)
+    return {"mean": found.mean, "F": cf.information(model, TRUTH).matrix[0, 0]}
 
 
+@cell("5.5 chains")
 def algorithm_8(
-    power: int, level: float, releases: int, total: int, steps: int, copies: int, cells: StudyCache, *, coded: bool
+    power: int, level: float, releases: int, total: int, steps: int, copies: int, *, coded: bool
 ) -> dict[str, Any]:
     """MHAAR per record on the first of `total` releases: as the published code runs it (erratum 6), or as it should."""
-    settings = {
-        "what": "5.5 chains",
-        "power": power,
-        "level": level,
-        "releases": releases,
-        "total": total,
-        "steps": steps,
-        "copies": copies,
-        "coded": coded,
+    values = each(power, level).simulate(_key(power, level), TRUTH, (total,))[:releases]
+    target = empty(PowerEach, Prior.of(VARIANCE, prior()), power, N)
+    found = chains(
+        Averaged(copies, refresh=not coded),
+        target,
+        values,
+        laplace_scale(power, level, 1),
+        walk=CODED if coded else SUITED,
+        steps=steps,
+        start=START,
+        key=_key(power, level) + 1,
+    )
+    return {"mean": found.mean, "acceptance": found.acceptance.mean()}
+
+
+@cell("4.4")
+def acceptance(n: int, steps: int, copies: int) -> dict[str, Any]:
+    """The acceptance rates of MHAAR and PMMH for n records, the walk shrinking as 1/√n (|x|, ε = 5)."""
+    values = each(1, 5.0, n).simulate(56_000 + n, TRUTH, (8,))
+    target = empty(PowerEach, Prior.of(VARIANCE, prior()), 1, n)
+    walk, scale = cf.Walk(10 / math.sqrt(n), on="theta"), laplace_scale(1, 5.0, 1)
+    kernels = {"MHAAR": Averaged(copies), "PMMH": PseudoMarginal(copies)}
+    return {
+        name: chains(kernel, target, values, scale, walk=walk, steps=steps, key=57).acceptance
+        for name, kernel in kernels.items()
     }
 
-    def compute() -> dict[str, Any]:
-        values = each(power, level).simulate(_key(power, level), TRUTH, (total,))[:releases]
-        target = empty(PowerEach, Prior.of(VARIANCE, prior()), power, N)
-        found = chains(
-            Averaged(copies, refresh=not coded),
-            target,
-            values,
-            laplace_scale(power, level, 1),
-            walk=CODED if coded else SUITED,
-            steps=steps,
-            start=START,
-            key=_key(power, level) + 1,
-        )
-        return {"mean": found.mean, "acceptance": found.acceptance.mean()}
 
-    return kept(cells, settings, compute)
-
-
-def acceptance(n: int, steps: int, copies: int, cells: StudyCache) -> dict[str, Any]:
-    """The acceptance rates of MHAAR and PMMH for n records, the walk shrinking as 1/√n (|x|, ε = 5)."""
-
-    def compute() -> dict[str, Any]:
-        values = each(1, 5.0, n).simulate(56_000 + n, TRUTH, (8,))
-        target = empty(PowerEach, Prior.of(VARIANCE, prior()), 1, n)
-        walk, scale = cf.Walk(10 / math.sqrt(n), on="theta"), laplace_scale(1, 5.0, 1)
-        kernels = {"MHAAR": Averaged(copies), "PMMH": PseudoMarginal(copies)}
-        return {
-            name: chains(kernel, target, values, scale, walk=walk, steps=steps, key=57).acceptance
-            for name, kernel in kernels.items()
-        }
-
-    return kept(cells, {"what": "4.4", "n": n, "steps": steps, "copies": copies}, compute)
-
-
-def _information(power: int, level: float, size: int, cells: StudyCache) -> dict[str, Any]:
-    settings = {"what": "5.5 F", "power": power, "level": level, "size": size}
-
-    def compute() -> dict[str, Any]:
-        options: dict[str, Any] = {"method": "sequential", "outer": size, "inner": size, "key": _key(power, level)}
-        model = each(power, level)
-        printed, paired = (cf.information(model, TRUTH, paired=paired, **options) for paired in (False, True))
-        return {
-            "F Algorithm 3": printed.matrix[0, 0],
-            "F paired": paired.matrix[0, 0],
-            "F error": paired.standard_error[0, 0],
-        }
-
-    return kept(cells, settings, compute)
+@cell("5.5 F")
+def _information(power: int, level: float, size: int) -> dict[str, Any]:
+    options: dict[str, Any] = {"method": "sequential", "outer": size, "inner": size, "key": _key(power, level)}
+    model = each(power, level)
+    printed, paired = (cf.information(model, TRUTH, paired=paired, **options) for paired in (False, True))
+    return {
+        "F Algorithm 3": printed.matrix[0, 0],
+        "F paired": paired.matrix[0, 0],
+        "F error": paired.standard_error[0, 0],
+    }
 
 
 def _rows(
@@ -121,16 +98,16 @@ def _rows(
 
     rows = []
     for power, level in progress([(power, level) for power in NAMES for level in levels], "Sec 5.5"):
-        true = exact(power, level, many, cells)
+        true = exact(power, level, many, cells=cells)
         row: dict[str, Any] = {"power": power, "epsilon": level, "F exact": float(true["F"])}
         row["mse"], row["mse error"] = squares(true["mean"], TRUTH)
         if level in some:
             for name, coded in (("as coded", True), ("suited", False)):
-                found = algorithm_8(power, level, releases, many, steps, copies, cells, coded=coded)
+                found = algorithm_8(power, level, releases, many, steps, copies, cells=cells, coded=coded)
                 row[f"mse {name}"] = squares(found["mean"], TRUTH).mse
                 row[f"distance {name}"] = float(np.sqrt(np.mean((found["mean"] - true["mean"][:releases]) ** 2)))
                 row[f"acceptance {name}"] = float(found["acceptance"])
-            row |= {name: float(value) for name, value in _information(power, level, 1000, cells).items()}
+            row |= {name: float(value) for name, value in _information(power, level, 1000, cells=cells).items()}
         rows.append(row)
     return pd.DataFrame(rows)
 
@@ -180,7 +157,7 @@ def section_5_5(
     many, releases = many or (1000 if full else 200), releases or (100 if full else 20)
     steps, copies = steps or (10_000 if full else 4_000), copies or (100 if full else 10)
     table = _rows(levels, some, many, releases, steps, copies, cells)
-    found = [acceptance(n, moves, 10, cells) for n in progress(sizes, "Sec 4.4, acceptance")]
+    found = [acceptance(n, moves, 10, cells=cells) for n in progress(sizes, "Sec 4.4, acceptance")]
     rates = pd.DataFrame(
         [
             {"n": n}

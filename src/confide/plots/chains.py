@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from confide.plots.style import COLOURS, GREY, LINES, new_figure, styled
 
 Floats = NDArray[np.float64]
+#: bars of a rank plot, and points of a trace, about as many as a picture has pixels
 _BINS = 20
 _POINTS = 500
 

@@ -11,10 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.evenly import margin_if_even, noise_if_even
-from confide.mechanism.additive import AdditiveLaw
 from confide.plots.style import BLUE, GREY, empty_figure, new_figure, panels_of, panels_size, styled
 from confide.published import Release
-from confide.statistic import Each
 
 Floats = NDArray[np.float64]
 
@@ -44,12 +42,12 @@ def spreads(release: Release) -> list[Spread]:
     (0.394, 0.44)
     """
     statistic, law = release.channel.statistic, release.channel.law
-    if not isinstance(law, AdditiveLaw) or isinstance(statistic, Each):
+    if law.added is None or statistic.per_record:
         return []
     with jax.enable_x64(True):
-        reach = 6.0 * float(np.sqrt(law.noise.variance))
+        reach = 6.0 * float(np.sqrt(law.added.variance))
         noise = np.linspace(-reach, reach, 1201)
-        cdf = np.asarray(law.noise.cdf(jnp.asarray(noise)))
+        cdf = np.asarray(law.added.cdf(jnp.asarray(noise)))
     density, half = np.gradient(cdf, noise), law.margin(0.9)
     return [
         Spread(f"{statistic.noun} {transform}", value, value + noise, density, (value - half, value + half))

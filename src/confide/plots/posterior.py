@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
+#: points of a curve: about as many as a picture has pixels
 _POINTS = 400
 
 

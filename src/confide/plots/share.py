@@ -9,6 +9,7 @@ import numpy as np
 
 from confide.plots.style import BLUE, GREY, new_figure, styled
 
+#: bars, and characters of a label: what a picture of a page's width holds
 _MOST = 10
 _LONGEST, _TAIL = 48, 14
 

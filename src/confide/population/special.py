@@ -21,6 +21,7 @@ import jax.numpy as jnp
 from jax import lax
 from jax.scipy.special import gammaln, xlogy
 
+#: two units in the last place: a recurrence that changes by less has settled
 _VALUE_TOLERANCE = 2.0**-51
 _SLOPE_TOLERANCE = 1e-14  # rounding in the differentiated recurrence is a few times larger than in the recurrence
 _MOST_TERMS = 20_000.0  # near the mean about 6·√a terms are needed, so this serves a up to 10⁶

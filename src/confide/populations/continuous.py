@@ -11,6 +11,7 @@ from numpyro.distributions import constraints
 from confide.population import Population
 from confide.population.solve import invert
 from confide.population.special import beta_tails, gamma_tails
+from confide.populations.known import both_tails
 
 
 def _location_scale(z: jax.Array, loc: jax.Array, scale: jax.Array) -> jax.Array:
@@ -28,12 +29,8 @@ def _laplace_lower(z: jax.Array) -> jax.Array:
     return jnp.where(z < 0, half_tail, 1.0 - half_tail)
 
 
-def _laplace_cdf(x: jax.Array, loc: jax.Array, scale: jax.Array) -> jax.Array:
-    return _laplace_lower((x - loc) / scale)
-
-
-def _laplace_survival(x: jax.Array, loc: jax.Array, scale: jax.Array) -> jax.Array:
-    return _laplace_lower((loc - x) / scale)
+def _laplace_tails(x: jax.Array, loc: jax.Array, scale: jax.Array) -> tuple[jax.Array, jax.Array]:
+    return _laplace_lower((x - loc) / scale), _laplace_lower((loc - x) / scale)
 
 
 def _laplace_quantile(q: jax.Array, loc: jax.Array, scale: jax.Array) -> jax.Array:
@@ -60,8 +57,7 @@ def laplace() -> Population:
         "laplace",
         noise=_standard_laplace,
         transform=_location_scale,
-        cdf=_laplace_cdf,
-        survival=_laplace_survival,
+        **both_tails(_laplace_tails),
         quantile=_laplace_quantile,
         information=_laplace_information,
         breaks=_laplace_breaks,
@@ -155,12 +151,8 @@ def exponential() -> Population:
     )
 
 
-def _gamma_cdf(x: jax.Array, concentration: jax.Array, rate: jax.Array) -> jax.Array:
-    return gamma_tails(concentration, rate * x)[0]
-
-
-def _gamma_survival(x: jax.Array, concentration: jax.Array, rate: jax.Array) -> jax.Array:
-    return gamma_tails(concentration, rate * x)[1]
+def _gamma_tails(x: jax.Array, concentration: jax.Array, rate: jax.Array) -> tuple[jax.Array, jax.Array]:
+    return gamma_tails(concentration, rate * x)
 
 
 def _gamma_quantile(q: jax.Array, concentration: jax.Array, rate: jax.Array) -> jax.Array:
@@ -200,19 +192,14 @@ def gamma() -> Population:
         dist.Gamma,
         {"concentration": constraints.positive, "rate": constraints.positive},
         "gamma",
-        cdf=_gamma_cdf,
-        survival=_gamma_survival,
+        **both_tails(_gamma_tails),
         quantile=_gamma_quantile,
         information=_gamma_information,
     )
 
 
-def _beta_cdf(x: jax.Array, concentration1: jax.Array, concentration0: jax.Array) -> jax.Array:
-    return beta_tails(concentration1, concentration0, x, 1.0 - x)[0]
-
-
-def _beta_survival(x: jax.Array, concentration1: jax.Array, concentration0: jax.Array) -> jax.Array:
-    return beta_tails(concentration1, concentration0, x, 1.0 - x)[1]
+def _beta_tails(x: jax.Array, concentration1: jax.Array, concentration0: jax.Array) -> tuple[jax.Array, jax.Array]:
+    return beta_tails(concentration1, concentration0, x, 1.0 - x)
 
 
 def _beta_quantile(q: jax.Array, concentration1: jax.Array, concentration0: jax.Array) -> jax.Array:
@@ -244,8 +231,7 @@ def beta() -> Population:
         dist.Beta,
         {"concentration1": constraints.positive, "concentration0": constraints.positive},
         "beta",
-        cdf=_beta_cdf,
-        survival=_beta_survival,
+        **both_tails(_beta_tails),
         quantile=_beta_quantile,
         information=_beta_information,
     )

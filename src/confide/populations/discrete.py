@@ -14,6 +14,7 @@ from numpyro.distributions import constraints
 from confide.errors import InvalidArgument
 from confide.population import Population
 from confide.population.special import gamma_tails
+from confide.populations.known import both_tails
 
 
 def _bernoulli(probability: jax.Array) -> dist.Distribution:
@@ -53,12 +54,8 @@ def bernoulli() -> Population:
     )
 
 
-def _poisson_cdf(x: jax.Array, rate: jax.Array) -> jax.Array:
-    return gamma_tails(x + 1.0, rate)[1]
-
-
-def _poisson_survival(x: jax.Array, rate: jax.Array) -> jax.Array:
-    return gamma_tails(x + 1.0, rate)[0]
+def _poisson_tails(x: jax.Array, rate: jax.Array) -> tuple[jax.Array, jax.Array]:
+    return gamma_tails(x + 1.0, rate)[::-1]
 
 
 def _poisson_quantile(q: jax.Array, rate: jax.Array) -> jax.Array:
@@ -101,8 +98,7 @@ def poisson() -> Population:
         dist.Poisson,
         {"rate": constraints.positive},
         "poisson",
-        cdf=_poisson_cdf,
-        survival=_poisson_survival,
+        **both_tails(_poisson_tails),
         quantile=_poisson_quantile,
         information=_poisson_information,
     )

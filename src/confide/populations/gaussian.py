@@ -12,7 +12,7 @@ from numpyro.distributions import constraints
 
 from confide.errors import InvalidArgument
 from confide.population import Population
-from confide.populations.known import Known, called
+from confide.populations.known import Known, both_tails, called
 
 
 def _standard_normal() -> dist.Distribution:
@@ -126,12 +126,8 @@ def _lognormal_transform(z: jax.Array, loc: jax.Array, scale: jax.Array) -> jax.
     return jnp.exp(loc + scale * z)
 
 
-def _lognormal_cdf(x: jax.Array, loc: jax.Array, scale: jax.Array) -> jax.Array:
-    return _below((jnp.log(x) - loc) / scale)
-
-
-def _lognormal_survival(x: jax.Array, loc: jax.Array, scale: jax.Array) -> jax.Array:
-    return _below((loc - jnp.log(x)) / scale)
+def _lognormal_tails(x: jax.Array, loc: jax.Array, scale: jax.Array) -> tuple[jax.Array, jax.Array]:
+    return _below((jnp.log(x) - loc) / scale), _below((loc - jnp.log(x)) / scale)
 
 
 def _lognormal_quantile(q: jax.Array, loc: jax.Array, scale: jax.Array) -> jax.Array:
@@ -154,8 +150,7 @@ def lognormal() -> Population:
         "lognormal",
         noise=_standard_normal,
         transform=_lognormal_transform,
-        cdf=_lognormal_cdf,
-        survival=_lognormal_survival,
+        **both_tails(_lognormal_tails),
         quantile=_lognormal_quantile,
         information=_lognormal_information,
     )

@@ -13,7 +13,7 @@ from numpyro.distributions import constraints
 from confide.errors import InvalidArgument
 from confide.population import Population
 from confide.population.special import beta_tails
-from confide.populations.known import Known, called
+from confide.populations.known import Known, both_tails, called
 
 
 class _NegativeBinomial(dist.NegativeBinomial2):
@@ -25,14 +25,6 @@ class _NegativeBinomial(dist.NegativeBinomial2):
         mean, shape = self.concentration / self.rate, self.concentration
         choose = gammaln(value + shape) - gammaln(shape) - gammaln(value + 1.0)
         return choose - shape * jnp.log1p(mean / shape) - value * jnp.log1p(shape / mean)
-
-
-def _cdf(x: jax.Array, mean: jax.Array, concentration: jax.Array) -> jax.Array:
-    return _tails(x, mean, concentration)[0]
-
-
-def _survival(x: jax.Array, mean: jax.Array, concentration: jax.Array) -> jax.Array:
-    return _tails(x, mean, concentration)[1]
 
 
 def _tails(x: jax.Array, mean: jax.Array, concentration: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -58,7 +50,6 @@ def negative_binomial(concentration: float = 1.0) -> Population:
         Known(_NegativeBinomial, known, value),
         {"mean": constraints.positive},
         called("negative_binomial", known, value),
-        cdf=Known(_cdf, known, value),
-        survival=Known(_survival, known, value),
+        **both_tails(Known(_tails, known, value)),
         information=Known(_information, known, value),
     )

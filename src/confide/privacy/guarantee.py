@@ -13,8 +13,9 @@ from __future__ import annotations
 import math
 import sys
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar, cast
+from typing import Any, ClassVar, TypeVar, cast
 
 from confide.errors import PrivacyError
 from confide.privacy import profile
@@ -96,13 +97,14 @@ class Privacy(ABC):
         implied, wanted = self._parameter(type(other)), other._parameter(type(other))
         return implied is not None and wanted is not None and implied <= wanted * (1 + TOLERANCE)
 
-    @abstractmethod
-    def _delta(self, epsilon: float) -> float:
-        """The privacy profile at a checked ε ≥ 0."""
+    #: δ(ε) and its inverse, as functions of the parameters and a checked argument
+    _profile: ClassVar[tuple[Callable[..., float], Callable[..., float]]]
 
-    @abstractmethod
+    def _delta(self, epsilon: float) -> float:
+        return self._profile[0](*vars(self).values(), epsilon)
+
     def _epsilon(self, delta: float) -> float:
-        """The inverse of the profile at a checked δ in [0, 1]."""
+        return self._profile[1](*vars(self).values(), delta)
 
     @abstractmethod
     def _parameter(self, kind: type[Privacy]) -> float | None:
@@ -118,18 +120,13 @@ class PureDP(Privacy):
     """
 
     epsilon: float
+    _profile = profile.pure_delta, profile.pure_epsilon
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", read_positive("epsilon", self.epsilon))
 
     def __str__(self) -> str:
         return f"{self.epsilon:g}-differential privacy (pure)"
-
-    def _delta(self, epsilon: float) -> float:
-        return profile.pure_delta(self.epsilon, epsilon)
-
-    def _epsilon(self, delta: float) -> float:
-        return profile.pure_epsilon(self.epsilon, delta)
 
     def _parameter(self, kind: type[Privacy]) -> float | None:
         if kind is PureDP:
@@ -149,6 +146,7 @@ class ApproxDP(Privacy):
 
     epsilon: float
     delta: float
+    _profile = profile.approximate_delta, profile.approximate_epsilon
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", read_positive("epsilon", self.epsilon))
@@ -156,12 +154,6 @@ class ApproxDP(Privacy):
 
     def __str__(self) -> str:
         return f"({self.epsilon:g}, {self.delta:g})-differential privacy"
-
-    def _delta(self, epsilon: float) -> float:
-        return profile.approximate_delta(self.epsilon, self.delta, epsilon)
-
-    def _epsilon(self, delta: float) -> float:
-        return profile.approximate_epsilon(self.epsilon, self.delta, delta)
 
     def _parameter(self, kind: type[Privacy]) -> float | None:
         return None
@@ -176,18 +168,13 @@ class ZCDP(Privacy):
     """
 
     rho: float
+    _profile = profile.concentrated_delta, profile.concentrated_epsilon
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rho", read_positive("rho", self.rho))
 
     def __str__(self) -> str:
         return f"{self.rho:g}-zCDP"
-
-    def _delta(self, epsilon: float) -> float:
-        return profile.concentrated_delta(self.rho, epsilon)
-
-    def _epsilon(self, delta: float) -> float:
-        return profile.concentrated_epsilon(self.rho, delta)
 
     def _parameter(self, kind: type[Privacy]) -> float | None:
         return self.rho if kind is ZCDP else None
@@ -202,18 +189,13 @@ class GDP(Privacy):
     """
 
     mu: float
+    _profile = profile.gaussian_delta, profile.gaussian_epsilon
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "mu", read_positive("mu", self.mu))
 
     def __str__(self) -> str:
         return f"{self.mu:g}-Gaussian differential privacy"
-
-    def _delta(self, epsilon: float) -> float:
-        return profile.gaussian_delta(self.mu, epsilon)
-
-    def _epsilon(self, delta: float) -> float:
-        return profile.gaussian_epsilon(self.mu, delta)
 
     def _parameter(self, kind: type[Privacy]) -> float | None:
         if kind is GDP:

@@ -12,7 +12,7 @@ import numpy as np
 from confide.channel import NEIGHBOURS, Channel
 from confide.errors import IncompatibleError
 from confide.expression import Expression
-from confide.mechanism import AdditiveLaw, Mechanism
+from confide.mechanism import Mechanism
 from confide.privacy import Privacy
 from confide.published.errors import FileError
 from confide.published.provenance import check, provenance_of
@@ -21,14 +21,16 @@ from confide.published.release import Entry, Release
 from confide.published.terms import decode_part, decode_privacy, encode_part, encode_privacy
 from confide.published.value import Integers
 from confide.registry import members
-from confide.statistic import Quantile, Statistic
+from confide.statistic import Statistic
 
 if TYPE_CHECKING:
     from confide.published.schema import ChannelForm, ReleaseForm
 
+#: what a file says it is; the version changes when an older reader would misread it
 FORMAT = "confide-release"
 VERSION = 2
 
+#: the classes that a file can name, and the options of mechanisms that it writes where they were given
 _STATISTICS, _MECHANISMS = map(members, ("statistic", "mechanism"))
 _OPTIONS = ("scale", "step", "alpha", "beta", "cap")
 
@@ -42,7 +44,7 @@ def _encode_statistic(statistic: Statistic) -> dict[str, Any]:
     if _STATISTICS.get(kind) is not type(statistic):
         raise IncompatibleError(f"{statistic!r} is not one of {', '.join(_STATISTICS)}, so no file can describe it")
     form = {"kind": kind, "expressions": [str(t) for t in statistic.transforms], "bounds": list(statistic.bounds)}
-    return form | ({"q": statistic.q} if isinstance(statistic, Quantile) else {})
+    return form | statistic.options
 
 
 def _encode_mechanism(mechanism: Mechanism) -> dict[str, Any]:
@@ -68,8 +70,8 @@ def encode_channel(channel: Channel) -> dict[str, Any]:
 
 def _calibrated(channel: Channel) -> float | None:
     """The scale of the noise that a channel adds, where it follows from a guarantee."""
-    law = channel.law
-    return float(law.noise.scale) if channel.mechanism.privacy is not None and isinstance(law, AdditiveLaw) else None
+    noise = channel.law.added
+    return None if noise is None or channel.mechanism.privacy is None else float(noise.scale)
 
 
 def encode(release: Release, table: str | None = None) -> dict[str, Any]:

@@ -11,9 +11,8 @@ import operator
 import numpy as np
 
 from confide.errors import IncompatibleError, InvalidArgument
-from confide.mechanism import AdditiveLaw, Gaussian, Laplace, LaplaceNoise, LatticeNoise
+from confide.mechanism import Gaussian, Laplace
 from confide.published.release import Release
-from confide.statistic import Mean, OrderStatistic
 from confide.statistic.transform import apply
 
 #: what to do where nobody knows how many values were missing
@@ -49,9 +48,9 @@ def effect(release: Release) -> str | None:
     reach = [
         max(abs(value - low), abs(high - value)) for value, (low, high) in zip(values, statistic.ranges, strict=True)
     ]
-    if isinstance(statistic, OrderStatistic):
+    if statistic.ranked:
         size = "every 1% of the records that was missing moved it by up to 1% of the ranks"
-    elif isinstance(statistic, Mean):
+    elif statistic.averages:
         moved = ", ".join(f"{0.01 * each:.3g}" for each in reach)
         size = f"every 1% of the records that was missing moved the published number by up to {moved}"
     else:
@@ -59,7 +58,7 @@ def effect(release: Release) -> str | None:
     known = "if it is known how many there were, say release.present(missing=count); if not, "
     return (
         f"missing values were replaced by {release.missing:g} before {statistic} was computed, and the model takes "
-        f"them for records: {size}; {known if isinstance(statistic, Mean) else ''}{UNKNOWN}"
+        f"them for records: {size}; {known if statistic.averages else ''}{UNKNOWN}"
     )
 
 
@@ -80,14 +79,14 @@ def present(release: Release, missing: int) -> Release:
         raise InvalidArgument("missing", missing, problem, remedy)
     if values is None:
         raise IncompatibleError("the release imputed nothing, so that its n records are those that have a value")
-    if not isinstance(channel.statistic, Mean) or not isinstance(law, AdditiveLaw):
+    if not channel.statistic.averages or law.added is None:
         raise IncompatibleError(f"imputed values can be taken out of a mean with additive noise, not of {channel!r}")
-    if isinstance(law.noise, LatticeNoise):
+    if law.added.step is not None:
         raise IncompatibleError(
             "imputed values cannot be taken out of a release on a lattice, for what is left is on none"
         )
-    kind = Laplace if isinstance(law.noise, LaplaceNoise) else Gaussian
-    mechanism = kind(scale=float(law.noise.scale) * n / (n - count))
+    kind = Laplace if law.added.kinked else Gaussian
+    mechanism = kind(scale=float(law.added.scale) * n / (n - count))
     value = (n * np.asarray(release.value) - count * np.asarray(values).reshape(channel.value_shape)) / (n - count)
     told = {name: getattr(release, name) for name in ("dataset", "part", "column", "purpose")}
     return Release(type(channel)(channel.statistic, mechanism, n - count), value, **told)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from confide.published.release import Entry
     from confide.published.schema import ReleaseForm
 
+#: what a release found out, beside what it is
 _OUTCOME = ("value", "integers", "records")
 
 

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from confide.channel import Channel
-from confide.mechanism import ResponseLaw
 from confide.published.errors import FileError
 
 #: the columns of the file: the whole number that was released, and the value that it stands for
@@ -36,8 +35,8 @@ def values_of(channel: Channel, counts: Any, step: Fraction) -> Any:
     >>> values_of(channel, np.array([0, 1, 1]), Fraction(1)).tolist()
     [0.0, 1.0, 1.0]
     """
-    if isinstance(channel.law, ResponseLaw):
-        return np.asarray(channel.law.levels)[counts]
+    if channel.law.answers is not None:
+        return np.asarray(channel.law.answers)[counts]
     return np.asarray(counts, dtype=np.float64) * float(step)
 
 
@@ -74,7 +73,7 @@ class Records:
             raise FileError(f"the table {self.path.name} is not a table of counts: {error}") from error
         if whole.dtype != np.int64 or whole.shape != (channel.n,):
             raise self._wrong(channel)
-        if isinstance(channel.law, ResponseLaw) and not np.all((whole >= 0) & (whole < len(channel.law.levels))):
+        if channel.law.answers is not None and not np.all((whole >= 0) & (whole < len(channel.law.answers))):
             raise FileError(f"the table {self.path.name} holds answers that are not among the levels")
         return values_of(channel, whole, self.step)
 

@@ -9,6 +9,7 @@ from confide.privacy import Privacy
 from confide.published.part import Hashed, Part, Rows
 from confide.registry import members
 
+#: the classes that a file can name
 _GUARANTEES = members("privacy")
 
 

@@ -10,8 +10,6 @@ from typing import Any
 import numpy as np
 
 from confide.channel import Channel
-from confide.mechanism import ExponentialLaw, LatticeNoise
-from confide.statistic import Mean
 
 
 @dataclass(frozen=True)
@@ -27,8 +25,8 @@ class Integers:
 
 def lattice_step(channel: Channel) -> Fraction | None:
     """The step of a mechanism on a lattice, read as the decimal that was written; None for all others."""
-    noise = getattr(channel.law, "noise", None)
-    return Fraction(repr(noise.step)) if isinstance(noise, LatticeNoise) else None
+    noise = channel.law.added
+    return None if noise is None or noise.step is None else Fraction(repr(noise.step))
 
 
 def derive(channel: Channel, integers: Integers) -> Any:
@@ -66,12 +64,12 @@ def _rounded(number: float, digits: int | None) -> str:
 
 
 def _derive(channel: Channel, count: int, step: Fraction) -> float:
-    if isinstance(channel.law, ExponentialLaw):
+    if channel.law.selects:
         # the whole number names the cell [count, count + 1) that the drawn point lies in; the outermost cells may
         # stick out
         low, high = (Fraction(end) for end in channel.statistic.ranges[0])
         return float(min(max((count + Fraction(1, 2)) * step, low), high))
-    if isinstance(channel.statistic, Mean) and lattice_step(channel) is None:
+    if channel.statistic.averages and lattice_step(channel) is None:
         step = step / channel.n
     return _nearest(count * step)
 

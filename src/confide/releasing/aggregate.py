@@ -21,7 +21,6 @@ from confide.releasing.ranks import window_of
 from confide.releasing.readers.engine import batches_of, rows_of
 from confide.releasing.readers.source import Source
 from confide.releasing.whole_numbers import Plan
-from confide.statistic import Mean, OrderStatistic
 
 #: records of an `Each` release that are read at once
 BATCH = 2**16
@@ -59,7 +58,7 @@ def exact_numbers(plan: Plan, source: Source, part: Part | str | None, missing: 
     table = _records(plan, source, part, missing)
     # one query for everything that must agree: the sums are over as many records as are counted
     found = _counts(table)
-    if isinstance(channel.statistic, Mean):
+    if channel.statistic.averages:
         found |= {f"sum{i}": _sum(plan, source, table[f"q{i}"]) for i in range(channel.statistic.dimension)}
         row = _only_row(source, table.aggregate(**found))
         _check(channel, row, missing, part)
@@ -69,7 +68,7 @@ def exact_numbers(plan: Plan, source: Source, part: Part | str | None, missing: 
             min(max(total, channel.n * low), channel.n * high)
             for total, low, high in zip(sums, plan.grid.low, plan.grid.high, strict=True)
         ]
-    assert isinstance(channel.statistic, OrderStatistic)
+    assert channel.statistic.ranked
     _check(channel, _only_row(source, table.aggregate(**found)), missing, part)
     return _window(plan, source, table, channel.statistic.rank(channel.n))
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+#: bits of a uniform number that are drawn at a time; more are drawn until the answer is certain, so none is lost
 _BITS = 64
 
 

@@ -17,8 +17,7 @@ import numpy as np
 from confide.channel import Channel
 from confide.errors import ConfideError, IncompatibleError
 from confide.expression import Expression
-from confide.mechanism import AdditiveLaw, ExponentialLaw, Gaussian, NoiselessLaw, ResponseLaw, SmoothLaw
-from confide.mechanism.additive import AdditiveMechanism
+from confide.mechanism import AdditiveLaw, ExponentialLaw, ResponseLaw, SmoothLaw
 from confide.mechanism.counts import squared_counts
 from confide.privacy.rounding import round_up
 from confide.published.codec import encode_channel
@@ -29,7 +28,6 @@ from confide.releasing.noise import Kind, check_scale, draw, gaussian_scale, lap
 from confide.releasing.quantise import StepGrid, grid_of
 from confide.releasing.ranks import RanksPlan, Smooth
 from confide.releasing.whole_numbers import Plan
-from confide.statistic import Each, Mean, OrderStatistic
 
 #: how much more noise than the model's a release may have; rounding ranges outward takes a thousandth of this
 EXCESS = Fraction(1, 1000)
@@ -58,7 +56,7 @@ class Additive(Plan):
 
     def centre(self, exact: Any) -> Any:
         """The exact numbers, on the lattice if there is one: what noise is added to."""
-        if isinstance(self.channel.statistic, Each):
+        if self.channel.statistic.per_record:
             whole = np.asarray(exact, dtype=np.int64)
             if self.grid.per_lattice is None:
                 return whole
@@ -71,7 +69,7 @@ class Additive(Plan):
         """The centre plus noise."""
         centre = self.centre(exact)
         noise = draw(self.kind, self.scale, len(centre))
-        if isinstance(self.channel.statistic, Each):
+        if self.channel.statistic.per_record:
             # far from overflow: whole numbers are below 2⁶¹, and noise of this scale below 2⁶² but for e^{−64}
             return centre + np.asarray(noise, dtype=np.int64)
         return tuple(int(u) + v for u, v in zip(centre, noise, strict=True))
@@ -109,7 +107,7 @@ def plan_of(channel: Channel) -> Plan:
 
 
 def _planned(channel: Channel) -> Plan:
-    if isinstance(channel.law, NoiselessLaw):
+    if channel.law.noiseless:
         raise IncompatibleError(
             "a Noiseless channel protects nobody, so it is never released; choose a mechanism with noise"
         )
@@ -155,14 +153,13 @@ def lattice_divisor(channel: Channel, grid: StepGrid) -> int | None:
     """How many grid steps of the exact number make one step of a user's lattice; None without one."""
     if grid.per_lattice is None:
         return None
-    return grid.per_lattice * (channel.n if isinstance(channel.statistic, Mean) else 1)
+    return grid.per_lattice * (channel.n if channel.statistic.averages else 1)
 
 
 def _additive(channel: Channel) -> Additive:
-    mechanism, grid = channel.mechanism, grid_of(channel)
-    assert isinstance(mechanism, AdditiveMechanism)
-    assert isinstance(channel.law, AdditiveLaw)
-    kind: Kind = "gaussian" if isinstance(mechanism, Gaussian) else "laplace"
+    noise, grid = channel.law.added, grid_of(channel)
+    assert noise is not None
+    kind: Kind = "laplace" if noise.exponential else "gaussian"
     squared = squared_sensitivity(channel, grid, norm=2 if kind == "gaussian" else 1)
     divisor = lattice_divisor(channel, grid)
     if kind == "gaussian":
@@ -170,10 +167,10 @@ def _additive(channel: Channel) -> Additive:
     else:
         scale = laplace_scale(channel.guarantee, math.isqrt(squared))
     # a scale that was given, or that the model calibrated, is what the likelihood will use: never go below it
-    records = channel.n if isinstance(channel.statistic, Mean) and divisor is None else 1
+    records = channel.n if channel.statistic.averages and divisor is None else 1
     unit = grid.step if divisor is None else lattice_step(channel)
     assert unit is not None
-    model = Fraction(channel.law.noise.scale) * records / unit
+    model = Fraction(noise.scale) * records / unit
     scale = max(scale, round_up(model))
     if scale > model * (1 + EXCESS):
         raise IncompatibleError(
@@ -189,7 +186,7 @@ def squared_sensitivity(channel: Channel, grid: StepGrid, norm: int) -> int:
     widths = [-(-width // divisor) for width in grid.widths]
     naive = sum(widths) ** 2 if norm == 1 else sum(width**2 for width in widths)
     d = channel.statistic.dimension
-    if d == 1 or isinstance(channel.statistic, OrderStatistic | Each):
+    if d == 1 or not channel.statistic.averages:
         return naive
     together = Fraction(channel.statistic.sensitivity(1, norm=norm)) / grid.step
     largest = max(map(abs, (*grid.low, *grid.high)))

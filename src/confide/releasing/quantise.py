@@ -26,9 +26,8 @@ from confide.channel import Channel
 from confide.errors import IncompatibleError
 from confide.expression import Expression
 from confide.expression.database import column_of, double, read_in_database
-from confide.mechanism import ExponentialLaw, ResponseLaw, SmoothLaw, squared_steps
+from confide.mechanism import squared_steps
 from confide.published.value import lattice_step
-from confide.statistic import Mean
 
 #: the step is at most this share of the noise scale
 FINENESS = Fraction(1, 2**20)
@@ -65,8 +64,8 @@ def grid_of(channel: Channel) -> StepGrid:
     >>> grid_of(cf.Channel(cf.Mean("abs(x)", bounds=(-10, 10)), cf.Laplace(cf.PureDP(1.0)), n=100))
     StepGrid(step=Fraction(1, 16777216), low=(0,), high=(167772160,), per_lattice=None)
     """
-    if isinstance(channel.law, ResponseLaw):
-        return StepGrid(Fraction(1), (0,), (len(channel.law.levels) - 1,))
+    if channel.law.answers is not None:
+        return StepGrid(Fraction(1), (0,), (len(channel.law.answers) - 1,))
     lattice = lattice_step(channel)
     # fine beside the range as well, so that rounding its ends outward costs next to nothing
     widths = [Fraction(high) - Fraction(low) for low, high in channel.statistic.ranges if low < high]
@@ -93,7 +92,7 @@ def _on_lattice(channel: Channel, step: Fraction, per_lattice: int) -> StepGrid:
     low = [_signed_steps(low, step, math.floor) for low, _ in channel.statistic.ranges]
     high = [_signed_steps(high, step, math.ceil) for _, high in channel.statistic.ranges]
     if channel.statistic.dimension == 1:
-        divisor = channel.n if isinstance(channel.statistic, Mean) else 1
+        divisor = channel.n if channel.statistic.averages else 1
         most = math.isqrt(squared_steps(channel.statistic, channel.n, float(lattice_step(channel) or 0), norm=1))
         high[0] = min(high[0], low[0] + most * divisor * per_lattice)
     return _checked(channel, StepGrid(step, tuple(low), tuple(high), per_lattice))
@@ -108,13 +107,14 @@ def _signed_steps(end: float, step: Fraction, outward: Any) -> int:
 def _finest_scale(channel: Channel) -> Fraction:
     """The smallest scale at which the value is blurred: of the noise, or of the gaps that the mechanism resolves."""
     law: Any = channel.law
-    if isinstance(law, SmoothLaw):
-        # the smallest smooth sensitivity is e^{−Kβ}(high − low), however the records lie
-        return Fraction(math.exp(-law.cap * law.beta)) * (Fraction(law.high) - Fraction(law.low)) / Fraction(law.alpha)
-    if isinstance(law, ExponentialLaw):
+    if law.added is not None:
+        return Fraction(law.added.scale)
+    width = Fraction(law.high) - Fraction(law.low)
+    if law.selects:
         # the mechanism draws a point between records; n of them leave gaps of width/n
-        return (Fraction(law.high) - Fraction(law.low)) / channel.n
-    return Fraction(law.noise.scale)
+        return width / channel.n
+    # the smallest smooth sensitivity is e^{−Kβ}(high − low), however the records lie
+    return Fraction(math.exp(-law.cap * law.beta)) * width / Fraction(law.alpha)
 
 
 def _power_of_two_below(bound: Fraction) -> Fraction:
@@ -151,7 +151,7 @@ def quantised(channel: Channel, grid: StepGrid, table: Any, column: str, engine:
         assert isinstance(transform, Expression)
         table, value = read_in_database(transform.tree, table, column, engine)
         # each stage takes time with every record: s has one where it is needed more than once
-        staged = isinstance(channel.law, ResponseLaw) or grid.step > 1
+        staged = channel.law.answers is not None or grid.step > 1
         table = table.mutate(**{f"s{index}": column_of(table, value)}) if staged else table
         s = table[f"s{index}"] if staged else column_of(table, value)
         table = table.mutate(**{f"rounded{index}": _rounded(channel, grid, s)})
@@ -167,8 +167,8 @@ def _rounded(channel: Channel, grid: StepGrid, value: Any) -> Any:
     exact. For randomized response the result is the index of the nearest level, the lower one of two that are as
     near.
     """
-    if isinstance(channel.law, ResponseLaw):
-        middles = [(a + b) / 2 for a, b in pairwise(channel.law.levels)]
+    if channel.law.answers is not None:
+        middles = [(a + b) / 2 for a, b in pairwise(channel.law.answers)]
         return _balanced_sum([(value > double(middle)).ifelse(_whole(1), _whole(0)) for middle in middles])
     if grid.step > 1:
         # what underflows when it is scaled down PostgreSQL refuses; below half a step all values are 0 anyway

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import secrets
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -17,12 +18,13 @@ from typing import Any
 import numpy as np
 
 from confide.errors import IncompatibleError
-from confide.mechanism import SmoothCauchyLaw
+from confide.mechanism import Law, SmoothCauchyLaw, SmoothLaplaceLaw
 from confide.privacy.rounding import round_up
 from confide.releasing.exact import bernoulli_exp, rounded_cauchy, weighted_index
 from confide.releasing.noise import check_scale, draw
 from confide.releasing.whole_numbers import Plan
 
+#: the first of the damping factors: 2⁻²⁵⁶ of it is far below any ratio that a float can state
 _UNIT = 2**256
 #: rounding a scale up to a float multiplies it by at most 1 + 2⁻⁵², which is charged to β
 _CHARGE = 2.0**-50
@@ -79,20 +81,24 @@ class Smooth(Plan):
     def publish(self, exact: Any) -> Any:
         """The middle of the window plus rounded noise."""
         scale = check_scale(self.scale(exact))
-        noise = (
-            rounded_cauchy(Fraction(scale)) if isinstance(self.channel.law, SmoothCauchyLaw) else rounded_laplace(scale)
-        )
-        return (int(exact[len(exact) // 2]) + noise,)
+        return (int(exact[len(exact) // 2]) + _ROUNDED[type(self.channel.law)](Fraction(scale)),)
 
 
-def rounded_laplace(scale: float) -> int:
+def rounded_laplace(scale: float | Fraction) -> int:
     """⌊scale·Z + ½⌋ for a standard Laplace Z: 0, or a discrete Laplace draw that is not 0."""
     if not bernoulli_exp(1 / (2 * Fraction(scale))):
         return 0
     while True:
-        drawn = draw("laplace", scale, 1)[0]
+        drawn = draw("laplace", float(scale), 1)[0]
         if drawn != 0:
             return drawn
+
+
+#: the exact sampler of each law's noise, rounded to whole numbers
+_ROUNDED: dict[type[Law], Callable[[Fraction], int]] = {
+    SmoothLaplaceLaw: rounded_laplace,
+    SmoothCauchyLaw: rounded_cauchy,
+}
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,6 @@ from confide.published.part import Hashed, Part, check_part
 from confide.published.release import Release
 from confide.published.terms import check_name
 from confide.published.value import Integers
-from confide.statistic import Each
 
 if TYPE_CHECKING:
     from confide.releasing.ledger.ledger import Ledger
@@ -116,7 +115,7 @@ def _release(
             stored = None if decided else ledger.find(request, origin, fresh=fresh)
             if stored is not None:
                 return stored
-        compute = _records if isinstance(channel.statistic, Each) else _numbers
+        compute = _records if channel.statistic.per_record else _numbers
         also = request.part.column if isinstance(request.part, Hashed) else None
         stop = records_needed(channel, request.part, request.missing)
         with open_source(data, request.column, table, also, stop, None if held is None else held.files) as source:

@@ -13,6 +13,7 @@ from confide.plots.share import bars, plot_bars, shorten
 from confide.plots.style import new_figure, styled
 from confide.reporting.content import PageContent, Picture, content, of_population
 
+#: curves in one picture that are still told apart
 _MOST_LINES = 5
 
 

@@ -13,7 +13,6 @@ from confide.published import Release
 from confide.published.imputation import effect
 from confide.published.value import shown
 from confide.reporting.content import PageContent, Picture, content, within
-from confide.statistic import Each
 
 #: numbers that are still told in a sentence
 MOST_NUMBERS = 8
@@ -67,7 +66,7 @@ def _near(release: Release) -> str:
             f"records lie outside [{low:g}, {high:g}]."
         )
     if margin is not None:
-        own = "its record's clipped value" if isinstance(statistic, Each) else about
+        own = "its record's clipped value" if statistic.per_record else about
         return f"The noise alone leaves each number within ± {margin:.2g} of {own} (90%)."
     even = margin_if_even(channel)
     if even is None:
@@ -92,7 +91,7 @@ def _pictures(release: Release) -> list[Picture]:
     if even is not None:
         told = f"The noise as it would be if the records lay evenly over {_range(release)}: an example, for the real "
         return [Picture(plot_spreads([even]), f"{told}scale of the noise depends on the records and is not told.")]
-    if isinstance(release.channel.statistic, Each):
+    if release.channel.statistic.per_record:
         told = "What was published of the records, with each record's noise in it; inference takes the noise out again."
         return [Picture(plot_answers(release.value), told)]
     return []
@@ -103,7 +102,7 @@ def _facts(release: Release) -> dict[str, Any]:
     facts = {"data set": release.dataset, "part": release.part, "column": release.column, "purpose": release.purpose,
              "missing values": _missing(release), "records": f"{channel.n:,}"}  # fmt: skip
     few = isinstance(release.value, np.ndarray) and release.value.size <= MOST_NUMBERS
-    if few and not isinstance(channel.statistic, Each):
+    if few and not channel.statistic.per_record:
         each = zip(channel.statistic.transforms, release.value, strict=True)
         margin = channel.margin()
         around = "" if margin is None else f" ± {margin:.2g}"

@@ -28,8 +28,9 @@ from confide.population import Population
 from confide.prior import Prior
 from confide.privacy import Privacy
 from confide.published import Hashed, Release, Rows
-from confide.statistic import Quantile, Statistic
+from confide.statistic import Statistic
 
+#: characters of a call that is written on one line
 _WIDE = 100
 #: numbers that are still written out
 _MOST = 200
@@ -126,7 +127,7 @@ def _(value: Statistic) -> str:
     if not all(isinstance(each, Expression) for each in value.transforms):
         raise Unwritable(f"the statistic {value}, which is a Python function")
     texts = [str(each) for each in value.transforms]
-    level = f", {value.q!r}" if isinstance(value, Quantile) else ""
+    level = "".join(f", {each!r}" for each in value.options.values())
     what = texts[0] if value.dimension == 1 else texts
     return f"cf.{type(value).__name__}({what!r}{level}, bounds={value.bounds!r})"
 

@@ -23,6 +23,7 @@ class OrderStatistic(Statistic):
     """
 
     vector = False
+    ranked = True
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -140,6 +141,11 @@ class Quantile(OrderStatistic):
     def noun(self) -> str:
         """How it is spoken of."""
         return f"the {self.q:g}-quantile of"
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The level."""
+        return {"q": self.q}
 
     def rank(self, n: int) -> int:
         """⌈qn⌉, with q read as the decimal that was written: 0.07 · 100 is 7, not 7.000000000000001."""

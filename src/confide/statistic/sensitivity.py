@@ -37,6 +37,7 @@ from confide.expression.work import SEARCH, Work, size
 from confide.privacy.rounding import root_sum_of_squares_up, sum_up
 from confide.statistic.transform import Transform, ranges_of
 
+#: a bound this close to a distance that is attained is not worth more work: noise is larger by that share at most
 _GAP = 1e-6
 #: pairs of boxes × components that one statistic may cost, and one round of its search
 _MOST_WORK, _MOST_PER_ROUND = 2e7, 4e6

@@ -13,8 +13,8 @@ from typing import Any, ClassVar
 
 import jax.numpy as jnp
 
-from confide._final import final
-from confide.errors import InvalidArgument
+from confide._final import final, refuse_claims
+from confide.errors import IncompatibleError, InvalidArgument
 from confide.expression.parse import MAX_LENGTH
 from confide.privacy.rounding import round_up
 from confide.statistic.sensitivity import vector_sensitivity, width
@@ -47,6 +47,16 @@ class Statistic(ABC):
 
     #: whether s may be a vector
     vector: ClassVar[bool] = True
+    #: whether it is the mean of s, so that its law is that of a sum of independent values
+    averages: ClassVar[bool] = False
+    #: whether it is a value of each record
+    per_record: ClassVar[bool] = False
+    #: whether it is the value of one `rank`
+    ranked: ClassVar[bool] = False
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        refuse_claims(cls, ("averages", "per_record", "ranked"))
 
     def __init__(self, expression: Any, bounds: Any, *, range: Any = None) -> None:
         if not self.vector and isinstance(expression, Sequence) and not isinstance(expression, str):
@@ -77,6 +87,11 @@ class Statistic(ABC):
             raise InvalidArgument(
                 name, value, "cannot be compared by value", "store a number, a text or a tuple"
             ) from None
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What it is made with beside its expression and bounds, by name."""
+        return {}
 
     @property
     def dimension(self) -> int:
@@ -122,6 +137,10 @@ class Statistic(ABC):
     @abstractmethod
     def summary(self, records: Any, window: int = 0) -> Any:
         """What a mechanism may see of the records (…, n)."""
+
+    def rank(self, n: int) -> int:
+        """The rank of the value among n, from 1 (smallest), where the statistic is `ranked`."""
+        raise IncompatibleError(f"{self!r} of {n} records is not the value of one rank; use a Median or Quantile")
 
     @abstractmethod
     def sensitivity(self, n: int, norm: int = 1) -> float:
@@ -194,6 +213,7 @@ class Mean(Statistic):
     """
 
     noun = "the mean of"
+    averages = True
 
     def summary(self, records: Any, window: int = 0) -> Any:
         """The mean over the records' axis."""
@@ -215,6 +235,7 @@ class Each(Statistic):
     """
 
     noun = "each record's"
+    per_record = True
     vector = False
 
     def summary(self, records: Any, window: int = 0) -> Any:

@@ -26,7 +26,9 @@ _POSITIVE: tuple[tuple[str, ...], ...] = (
     ("log(x)", "log(x)**2"),
     ("log(x)", "1/x"),
 )
+#: and these, where it lies between 0 and 1
 _UNIT: tuple[tuple[str, ...], ...] = (("log1p(-x)",), ("log(x)", "log1p(-x)"))
+#: what a closed form may leave over, as a share of the score: above the rounding of a table, below an approximation
 _FIT = 1e-7
 #: what a table may leave over, as a share of the score's variance, and how many knots it may have
 _LEFT, _KNOTS = 1e-4, 40

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from confide.design.search.family import Floats
 from confide.design.search.tabulated import Tabulated
 
+#: the share of records beyond readable bounds on each side: few enough not to move a quantile that is worth having
 _OUTSIDE = 1e-3
 #: a share of records that makes no difference
 _NO_MATTER = 0.01

@@ -97,6 +97,8 @@ def laplace_weights(ratio: Floats) -> tuple[Floats, Floats]:
     return np.exp(first(log_ratio) + 2 * below), np.exp(second(log_ratio) + 3 * below)
 
 
+#: logarithms of the ratio that are tabulated: at 7 the limits 1 and ½ are met to 3e-6, and between 113 knots the spline
+#: is off by 2e-6 at most (measured at the middles)
 _REACH = 7.0
 
 

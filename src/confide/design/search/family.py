@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from confide.design.search.tabulated import Tabulated
 from confide.mechanism import Mechanism
-from confide.statistic import Mean
+from confide.statistic import Statistic
 
 if TYPE_CHECKING:
     from confide.design.search.problem import SearchProblem, SearchResult
@@ -101,7 +101,7 @@ class Candidates:
     high: Floats
 
 
-def from_statistics(law: Tabulated, statistics: list[Mean]) -> Candidates:
+def from_statistics(law: Tabulated, statistics: list[Statistic]) -> Candidates:
     """Candidates read off statistics."""
     rows, lows, highs = [], [], []
     for statistic in statistics:

@@ -91,6 +91,7 @@ class SearchResult:
     parameters: Floats
 
 
+#: mechanisms under which means are searched for by their moments
 MEANS: tuple[type[Mechanism], ...] = (Laplace, Gaussian, Noiseless)
 
 

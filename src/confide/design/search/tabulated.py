@@ -28,9 +28,13 @@ from confide.population import Population, density, tails
 
 Floats = NDArray[np.float64]
 
+#: cells in all, and at least for each θ. The information of a clipped mean is off by 3e-6 at one θ and by 3e-5 over a
+#: prior's 40 (half as many: 1e-5 and 5e-4; measured against 24,000 cells), which ranks candidates
 _CELLS = 2400
 _FEWEST = 60
+#: normal scores between which cells end: 2e-9 of the records lie beyond
 _SCORES = 6.0
+#: integers that have a cell each; beyond, several share one
 _MOST_COUNTS = 4000
 #: a gap so many times smaller than its neighbour is one of rounding
 _TWIN = 1e-7

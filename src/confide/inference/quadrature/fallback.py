@@ -31,7 +31,6 @@ from confide.likelihood.rank.pool import over_batches
 from confide.likelihood.record_law.moments import moments
 from confide.likelihood.record_law.traced import moving_law
 from confide.likelihood.route import Route, Underflow, require_finite
-from confide.mechanism.additive import AdditiveLaw
 from confide.model import Model
 from confide.population import Population
 from confide.statistic import Statistic
@@ -82,7 +81,7 @@ def log_likelihood(
 ) -> tuple[Floats, NDArray[np.bool_]]:
     """log p(y | θ) (M, Y), and at which θ the route gave up and the normal approximation was used."""
     law = model.channel.law
-    replaceable = isinstance(law, AdditiveLaw) and has_normal(route, model)
+    replaceable = law.added is not None and has_normal(route, model)
     # several parameters reach where a spread vanishes sooner or later, and find out dearly
     if model not in _SPIKY and (thetas.shape[1] == 1 or not replaceable):
         try:
@@ -91,10 +90,10 @@ def log_likelihood(
             if not replaceable:
                 raise
             _SPIKY.add(model)
-    assert isinstance(law, AdditiveLaw)
+    assert law.added is not None
     variances = _variances(model.population, model.channel.statistic, filled(thetas))
     variance = np.asarray(variances)[: len(thetas)]
-    spike = variance / model.channel.n < _SPIKE**2 * float(law.noise.variance)
+    spike = variance / model.channel.n < _SPIKE**2 * float(law.added.variance)
     found = np.empty((len(thetas), len(values)))
     if np.any(spike):
         found[spike] = by_normal(model, thetas[spike], values)

@@ -14,9 +14,6 @@ from numpy.typing import NDArray
 
 from confide.inference.quadrature.panels import barycentric
 from confide.likelihood.route import Route
-from confide.mechanism.exponential import ExponentialLaw
-from confide.mechanism.lattice import DiscreteLaplace, LatticeNoise
-from confide.mechanism.noise import LaplaceNoise
 from confide.model import Model
 
 Floats = NDArray[np.float64]
@@ -55,11 +52,7 @@ def across_values(route: Route, model: Model, thetas: Floats, values: Floats) ->
 def smooth_in_value(model: Model) -> bool:
     """Whether p(y | θ) is a smooth function of a scalar y."""
     law = model.channel.law
-    return (
-        model.channel.value_shape == ()
-        and not isinstance(law, ExponentialLaw)
-        and not isinstance(getattr(law, "noise", None), LatticeNoise)
-    )
+    return model.channel.value_shape == () and not law.selects and (law.added is None or law.added.step is None)
 
 
 def points_for(model: Model, values: Floats) -> tuple[int, ...]:
@@ -79,11 +72,11 @@ def within_range(model: Model, values: Floats) -> Floats:
     times a number that does not depend on θ. So nothing is to be learnt from how far beyond y lies, and the kink that
     p has there, of records all clipped to one bound, comes to lie at an end of the line of values.
     """
-    noise = getattr(model.channel.law, "noise", None)
-    if not isinstance(noise, LaplaceNoise | DiscreteLaplace):
+    noise = model.channel.law.added
+    if noise is None or not noise.exponential:
         return values
     low, high = np.asarray(model.channel.statistic.ranges).T
-    if isinstance(noise, DiscreteLaplace):
+    if noise.step is not None:
         low, high = noise.step * np.floor(low / noise.step), noise.step * np.ceil(high / noise.step)
     return np.clip(values, *((low[0], high[0]) if low.size == 1 else (low, high)))
 

@@ -21,6 +21,7 @@ from confide.inference.quadrature import line
 
 Floats = NDArray[np.float64]
 
+#: knots of the spline, from and to; points of the polynomial; and how far log p may be off
 _KNOTS, _MOST_KNOTS = 256, 2**13
 _MOST_POINTS = 2**9
 _TOLERANCE = 1e-8

@@ -30,11 +30,9 @@ from confide.inference.target.statistic import has_conditional
 from confide.inference.target.tabulated import TabulatedTarget, is_costly
 from confide.inference.target.window import WindowTarget, why_no_window
 from confide.likelihood.joint_law import Joint
-from confide.mechanism.noiseless import NoiselessLaw
 from confide.model import Model
 from confide.posterior import Posterior
 from confide.prior import free_of
-from confide.statistic import Each, Mean, OrderStatistic
 
 LATENTS = ("u", "z")
 CENTRES = ("midpoint", "maximum")
@@ -95,7 +93,7 @@ def _on_device(values: tuple[Any, ...]) -> tuple[jax.Array, ...]:
 def make_target(problem: Problem, latents: Latents) -> tuple[Target, str]:
     """The target of a problem, and what is latent in it."""
     values = _on_device(problem.values)
-    if any(isinstance(channel.law, NoiselessLaw) for channel in problem.channels):
+    if any(channel.law.noiseless for channel in problem.channels):
         raise IncompatibleError("without noise p(y | records) has no density; use method='grid' or method='mh'")
     if problem.same_records:
         if latents.latent == "u":
@@ -115,7 +113,7 @@ def make_target(problem: Problem, latents: Latents) -> tuple[Target, str]:
 def _one(problem: Problem, model: Model, value: jax.Array, latents: Latents) -> tuple[Target, str]:
     channel = model.channel
     if latents.latent == "u":
-        if not isinstance(channel.statistic, Mean):
+        if not channel.statistic.averages:
             raise IncompatibleError("latent='u' is the normal approximation of a Mean; use latent='z'")
         if latents.subset is not None:
             raise InvalidArgument("subset", latents.subset, "is of no use with latent='u'", "leave it out")
@@ -125,11 +123,11 @@ def _one(problem: Problem, model: Model, value: jax.Array, latents: Latents) -> 
         # of several releases each would say no more than where its own posterior lies
         table = normal_table(model, value, problem.prior) if len(problem.models) == 1 else None
         return chosen(problem.prior, model, value, latents.centre, table), "u"
-    if isinstance(channel.statistic, Each):
+    if channel.statistic.per_record:
         if latents.subset is not None:
             raise InvalidArgument("subset", latents.subset, "is of no use with one value per record", "leave it out")
         return EachTarget(problem.prior, model, value), "z, a block per record"
-    if isinstance(channel.statistic, OrderStatistic) and latents.subset is None and why_no_window(model) is None:
+    if channel.statistic.ranked and latents.subset is None and why_no_window(model) is None:
         return WindowTarget.of(problem.prior, model, value, latents.anchored), "z, a window of ranks"
     subset = _subset(latents, channel.n)
     return RecordsTarget(problem.prior, model.population, (channel,), (value,), subset), "z"

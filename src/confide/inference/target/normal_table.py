@@ -19,7 +19,6 @@ from confide.inference.quadrature.table import ChainTable, Floats, tabulated
 from confide.inference.target.statistic import normal_moments
 from confide.likelihood import ROUTES
 from confide.likelihood.batched import filled
-from confide.mechanism.noise import GaussianNoise, LaplaceNoise
 from confide.model import Model
 from confide.prior import Prior, at_free
 
@@ -40,7 +39,8 @@ def _entries(model: Model, thetas: jax.Array) -> jax.Array:
 
 def normal_table(model: Model, value: jax.Array, prior: Prior) -> ChainTable | None:
     """A table from end to end of where the posterior of the normal model lies; None where there can be none."""
-    known = isinstance(getattr(model.channel.law, "noise", None), LaplaceNoise | GaussianNoise)
+    noise = model.channel.law.added
+    known = noise is not None and noise.step is None
     if prior.free_dimension > 1 or not known or ROUTES["normal"].refuses(model) is not None:
         return None
     values = np.asarray(value)[None]

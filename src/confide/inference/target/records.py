@@ -15,7 +15,6 @@ from confide.inference.target.base import Latent, Target, gaussian_move
 from confide.population import Population
 from confide.population.noise import draw, is_normal
 from confide.prior import Prior
-from confide.statistic import Each
 
 
 class RecordsTarget(Target):
@@ -60,5 +59,5 @@ class RecordsTarget(Target):
         for channel, value in zip(self.channels, self.values, strict=True):
             summary = channel.statistic.summary(records, channel.law.window)
             each = jax.vmap(lambda s, law=channel.law, y=value: law.log_prob(y, s))(summary)
-            total = total + (each.sum(axis=-1) if isinstance(channel.statistic, Each) else each)
+            total = total + (each.sum(axis=-1) if channel.statistic.per_record else each)
         return total[:, None]

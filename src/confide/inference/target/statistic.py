@@ -18,8 +18,7 @@ from confide.likelihood.mean.mills import log_mills
 from confide.likelihood.mean.normal import convolved, log_normal_by_root
 from confide.likelihood.record_law.moments import moments
 from confide.likelihood.record_law.traced import moving_law
-from confide.mechanism.additive import AdditiveLaw
-from confide.mechanism.noise import GaussianNoise, LaplaceNoise, Noise
+from confide.mechanism.noise import Noise
 from confide.model import Model
 from confide.prior import Prior
 
@@ -114,7 +113,7 @@ class ConditionalTarget(StatisticTarget):
         """The side of y by the first number, the place on it by the second."""
         mean, root = self.normal(theta)
         spread, law = root[0, 0], self._noise
-        if isinstance(law, GaussianNoise):
+        if law.normal:
             share = spread**2 / (spread**2 + law.scale**2)
             middle = mean[0] + share * (self.value - mean[0])
             return middle + spread * jnp.sqrt(1 - share) * norm.ppf(noise[:, 1:])
@@ -135,14 +134,14 @@ class ConditionalTarget(StatisticTarget):
 
     @property
     def _noise(self) -> Noise:
-        law = self.model.channel.law
-        assert isinstance(law, AdditiveLaw)
-        return law.noise
+        noise = self.model.channel.law.added
+        assert noise is not None
+        return noise
 
     def _log_marginal(self, theta: jax.Array) -> jax.Array:
         mean, root = self.normal(theta)
         noise = self._noise
-        if isinstance(noise, GaussianNoise):
+        if noise.normal:
             return norm.logpdf(self.value, mean[0], jnp.sqrt(root[0, 0] ** 2 + noise.scale**2))
         return convolved(noise, self.value - mean[0], root[0, 0])
 
@@ -158,5 +157,5 @@ def _tail_quantile(log_tail: jax.Array) -> jax.Array:
 
 def has_conditional(model: Model) -> bool:
     """Whether p(u | y, θ) is known in the normal approximation."""
-    noise = getattr(model.channel.law, "noise", None)
-    return model.channel.statistic.dimension == 1 and isinstance(noise, LaplaceNoise | GaussianNoise)
+    noise = model.channel.law.added
+    return model.channel.statistic.dimension == 1 and noise is not None and noise.step is None

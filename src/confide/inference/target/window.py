@@ -34,10 +34,8 @@ from confide.likelihood import ROUTES
 from confide.likelihood.rank.pool import window_model
 from confide.likelihood.rank.window import Ranks, outward, outward_tails
 from confide.likelihood.value_law.value import Tails, TransformedLaw
-from confide.mechanism.additive import AdditiveLaw
 from confide.model import Model
 from confide.prior import Prior
-from confide.statistic import OrderStatistic
 
 #: shares of the anchored reference: near the published value, anywhere in the range, and at each atom
 _NEAR, _ATOM = 0.9, 0.02
@@ -117,7 +115,7 @@ class WindowTarget(Target):
     def ranks(self) -> Ranks:
         """The rank m of n."""
         statistic, n = self.model.channel.statistic, self.model.channel.n
-        assert isinstance(statistic, OrderStatistic)
+        assert statistic.ranked
         return Ranks(float(n), float(statistic.rank(n)))
 
     def noise(self, key: jax.Array, count: int) -> Latent:
@@ -188,7 +186,7 @@ def _exponentials(uniforms: jax.Array) -> tuple[jax.Array, jax.Array]:
 
 def why_no_window(model: Model) -> str | None:
     """Why the windows of a model cannot be simulated, or None."""
-    if isinstance(model.channel.law, AdditiveLaw):
+    if model.channel.law.added is not None:
         return None if _readable(model) else "the monotone pieces of the statistic cannot be read"
     return ROUTES["pool"].refuses(model)
 

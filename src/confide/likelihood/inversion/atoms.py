@@ -27,10 +27,9 @@ from confide.likelihood.record_law.pieces import pieces_of, s_at
 from confide.likelihood.record_law.record import NODES, ORDER, WEIGHTS
 from confide.likelihood.record_law.skeleton import frame
 from confide.population import Population
-from confide.statistic import Mean
+from confide.statistic import Statistic
 
 Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 #: ways to put n records in the atoms that are enumerated at most
 _MOST_WAYS = 200_000
@@ -43,10 +42,11 @@ _BISECTIONS = 26
 _FINE_NODES, _FINE_WEIGHTS = np.polynomial.legendre.leggauss(20)
 
 
-def atom_values(population: Population, statistic: Mean) -> Floats:
+def atom_values(population: Population, statistic: Statistic) -> Floats:
     """The values of s(clip X) that may have positive probability, in order.
 
     >>> from confide import populations
+    >>> from confide.statistic import Mean
     >>> atom_values(populations.normal(), Mean("max(x, 0)", bounds=(-1, 2))).tolist()
     [0.0, 2.0]
     """

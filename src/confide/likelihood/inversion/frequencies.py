@@ -27,8 +27,6 @@ from confide.likelihood.noise.transform import LaplaceTransform, NoiseTransform
 from confide.likelihood.record_law.levels import on_levels, slopes_on_levels
 from confide.likelihood.record_law.moments import MovingLaw, Nodes, law_for, moments_at, nodes_at, slopes_at
 from confide.likelihood.record_law.record import RecordLaw
-from confide.mechanism.lattice import DiscreteGaussian, DiscreteLaplace
-from confide.mechanism.noise import GaussianNoise, LaplaceNoise
 
 if TYPE_CHECKING:
     from confide.model import Model
@@ -79,7 +77,7 @@ class Group:
 
 def reference_of(model: Model, mean: Any) -> Any:
     """The point from which s is measured: near the mean, and on the lattice if there is one."""
-    lattice = lattice_spacing(model.population, model.channel.statistic)  # type: ignore[arg-type]
+    lattice = lattice_spacing(model.population, model.channel.statistic)
     if lattice is None:
         return mean
     xp: Any = jnp if isinstance(mean, jax.Array) else np
@@ -139,7 +137,7 @@ def _hardly_decays(model: Model, law: RecordLaw | MovingLaw, thetas: Floats) -> 
 
     At all of them, where the noise has no transform that serves.
     """
-    atoms = atom_values(model.population, model.channel.statistic)  # type: ignore[arg-type]
+    atoms = atom_values(model.population, model.channel.statistic)
     transform = noise_transform(model)
     if transform is None or not transform.invertible:
         return np.ones(len(thetas), dtype=bool)
@@ -153,7 +151,7 @@ def _hardly_decays(model: Model, law: RecordLaw | MovingLaw, thetas: Floats) -> 
 
 def _padded_atoms(model: Model) -> Any:
     """Values of s that may have positive probability, in an array of few sizes."""
-    atoms = atom_values(model.population, model.channel.statistic)  # type: ignore[arg-type]
+    atoms = atom_values(model.population, model.channel.statistic)
     return np.pad(atoms, (0, -atoms.size % 4), mode="edge")
 
 
@@ -172,15 +170,14 @@ def tilt_of(model: Model) -> tuple[float, float]:
     n = model.channel.n
     if n >= _MANY:
         return 0.0, math.inf
-    law = model.channel.law
-    noise = getattr(law, "noise", None)
+    noise = model.channel.law.added
     low, high = model.channel.statistic.ranges[0]
-    if isinstance(noise, LaplaceNoise | DiscreteLaplace):
-        steepest = 2.0 / (n * noise.scale)
-    elif isinstance(noise, GaussianNoise | DiscreteGaussian):
-        steepest = 12.0 * math.hypot((high - low) / (2 * math.sqrt(n)), noise.scale) / (n * noise.scale**2)
-    else:
+    if noise is None:
         steepest = math.inf
+    elif noise.exponential:
+        steepest = 2.0 / (n * noise.scale)
+    else:
+        steepest = 12.0 * math.hypot((high - low) / (2 * math.sqrt(n)), noise.scale) / (n * noise.scale**2)
     return 12.0 / math.sqrt(n), steepest
 
 

@@ -20,7 +20,7 @@ from confide.errors import AccuracyError
 from confide.likelihood.local.shared_nodes import rounded
 from confide.likelihood.record_law.panels import HALF_NODES, TO_HALVES, TO_LEGENDRE, Mask, halve, on_panels
 from confide.likelihood.record_law.record import NODES, ORDER, Floats
-from confide.mechanism import LatticeNoise
+from confide.mechanism import Noise
 
 #: how far the polynomial through a panel's nodes may be off in log p(y | θ): panels are halved down to the first, and
 #: refused beyond the second
@@ -60,7 +60,7 @@ class Binned(eqx.Module):
         return log_prob @ self.weights.T + self.offset
 
 
-def count_values(noise: LatticeNoise, values: Floats) -> Binned:
+def count_values(noise: Noise, values: Floats) -> Binned:
     """Values (data sets, n) on a lattice, counted."""
     nodes, index = np.unique(rounded(noise, values), return_inverse=True)
     counts = np.stack([np.bincount(row, minlength=nodes.size) for row in index.reshape(values.shape)])

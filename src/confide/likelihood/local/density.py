@@ -19,10 +19,11 @@ from confide.likelihood.local.response import ResponseCells
 from confide.likelihood.record_law import traced
 from confide.likelihood.record_law.record import RecordLaw
 from confide.likelihood.record_law.skeleton import frame as frame_of
-from confide.mechanism import AdditiveLaw, LaplaceNoise, Law
+from confide.mechanism import Law
 from confide.population import Population
 from confide.statistic import Statistic
 
+#: values whose terms are in memory at once
 _BATCH = 2048
 
 
@@ -88,7 +89,7 @@ def _moving(
         values = jnp.concatenate([s, others[0], inner_s.ravel()])
         return _log_mixture(law, y, values, jnp.concatenate([whole.ravel(), others[1], inner_weights.ravel()]))
 
-    has_kink = isinstance(law, AdditiveLaw) and isinstance(law.noise, LaplaceNoise) and monotone.size > 0
+    has_kink = law.added is not None and law.added.kinked and monotone.size > 0
     return kinked if has_kink else smooth
 
 

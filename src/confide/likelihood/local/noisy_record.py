@@ -13,13 +13,13 @@ from confide.errors import AccuracyError, IncompatibleError
 from confide.likelihood.cached import once
 from confide.likelihood.local.density import log_densities, with_scores
 from confide.likelihood.local.response import ResponseCells, level_law
-from confide.likelihood.local.shared_nodes import SharedNodes, is_laplace, still_on, still_panels
+from confide.likelihood.local.shared_nodes import SharedNodes, still_on, still_panels
 from confide.likelihood.record_law.fixed import record_law
 from confide.likelihood.record_law.record import Floats, RecordLaw
 from confide.likelihood.record_law.skeleton import CHANGES
 from confide.likelihood.record_law.skeleton import frame as frame_of
 from confide.likelihood.record_law.traced import points
-from confide.mechanism import AdditiveLaw, LatticeNoise, Law, Noise
+from confide.mechanism import AdditiveLaw, Law, Noise
 from confide.population import Population
 from confide.statistic import Statistic
 
@@ -42,20 +42,20 @@ class NoisyRecord:
     @property
     def noise(self) -> Noise:
         """The additive noise, or an error in words."""
-        if not isinstance(self.law, AdditiveLaw):
+        if self.law.added is None:
             raise IncompatibleError(
                 f"nothing is known about the tails of {type(self.law).__name__}, over which an integral in y must run; "
                 "use Laplace or Gaussian noise, or the Monte Carlo method 'sequential'"
             )
-        return self.law.noise
+        return self.law.added
 
     @property
     def changes(self) -> int:
         """On a panel s changes by at most 2^−changes of its range: 4 scales of Laplace noise, 3 of Gaussian."""
-        if not isinstance(self.law, AdditiveLaw):
+        if self.law.added is None:
             return 7
         low, high = self.statistic.range
-        largest = (4.0 if is_laplace(self.noise) else 3.0) * float(self.noise.scale)
+        largest = (4.0 if self.noise.exponential else 3.0) * float(self.noise.scale)
         return max(CHANGES, math.ceil(math.log2(max((high - low) / largest, 1.0))))
 
     @property
@@ -63,16 +63,16 @@ class NoisyRecord:
         """The nodes of the record, where they are the same for all θ: points and level sets."""
         if self.population.discrete:
             return points(self.population, self.statistic)
-        if isinstance(self.law, AdditiveLaw) and isinstance(self.noise, LatticeNoise):
+        if self.law.added is not None and self.noise.step is not None:
             return _rounded_law(self.population, self.statistic, float(self.noise.step))
         return None
 
     @property
     def still(self) -> bool:
         """Whether there are nodes that serve many θ."""
-        if not isinstance(self.law, AdditiveLaw):
+        if self.law.added is None:
             return False
-        if self.population.discrete or isinstance(self.noise, LatticeNoise):
+        if self.population.discrete or self.noise.step is not None:
             return True
         return not self.population.moving and self.population.closed.breaks is None
 
@@ -87,7 +87,7 @@ class NoisyRecord:
         low, high = self.statistic.range
         ratio = (high - low) / self.noise.scale
         # how much likelier y can be from one end of the range than from the other
-        nats = ratio if is_laplace(self.noise) else ratio * (0.5 * ratio + furthest / self.noise.scale)
+        nats = ratio if self.noise.exponential else ratio * (0.5 * ratio + furthest / self.noise.scale)
         return still_panels(self.population, self.statistic, self.noise, thetas, self.changes, min(nats, 600.0))
 
     def breaks(self, densities: SharedNodes | Moving) -> Floats:
@@ -159,9 +159,9 @@ def _padded(values: Floats, size: int) -> Floats:
 def local(model: Model) -> NoisyRecord:
     """The part of a model that concerns one record."""
     law = model.channel.law
-    if isinstance(law, AdditiveLaw):
+    if law.added is not None:
         # of one record a window of ranks is the record itself; a scale may be a number of JAX, which has no hash
-        law = AdditiveLaw(jax.tree.map(float, law.noise))
+        law = AdditiveLaw(jax.tree.map(float, law.added))
     return NoisyRecord(model.population, model.channel.statistic, law)
 
 

@@ -28,11 +28,8 @@ from confide.likelihood.local.binned import Binned, bin_values, count_values
 from confide.likelihood.local.density import log_density
 from confide.likelihood.local.noisy_record import Moving, NoisyRecord, local
 from confide.likelihood.local.records_information import TAIL, fisher, spread
-from confide.likelihood.local.shared_nodes import is_laplace
 from confide.likelihood.record_law.record import Floats
 from confide.likelihood.route import Route, require_finite
-from confide.mechanism import AdditiveLaw, LatticeNoise, NoiselessLaw, ResponseLaw
-from confide.statistic import Each, OrderStatistic
 
 if TYPE_CHECKING:
     from confide.model import Model
@@ -55,6 +52,7 @@ class PerRecord(Route):
     >>> from confide.mechanism import Laplace
     >>> from confide.model import Model
     >>> from confide.privacy import PureDP
+    >>> from confide.statistic import Each
     >>> model = Model(populations.normal_variance(), Channel(Each("x**2", (-10, 10)), Laplace(PureDP(0.5)), n=100))
     >>> with jax.enable_x64(True):
     ...     print(PerRecord().information(model, [[2.0]]).round(5))
@@ -68,18 +66,18 @@ class PerRecord(Route):
     def refuses(self, model: Model) -> str | None:
         """Why not, in words."""
         statistic, law, n = model.channel.statistic, model.channel.law, model.channel.n
-        if not isinstance(statistic, Each) and n > 1:
+        if not statistic.per_record and n > 1:
             return (
                 f"records needs a value per record, but {statistic} is one value of {n} records; use spectral or "
                 "normal for a Mean, order or pool for an order statistic"
             )
         if statistic.dimension > 1:
             return "records needs a scalar statistic; use normal for a vector with Gaussian noise, or latent methods"
-        if isinstance(law, NoiselessLaw):
+        if law.noiseless:
             return "records needs noise: without it a value has no density given the record; use Laplace or Gaussian"
-        if isinstance(law, ResponseLaw):
+        if law.answers is not None:
             return "records needs noise that is added; use response for randomized response"
-        if isinstance(statistic, OrderStatistic) and not isinstance(law, AdditiveLaw):
+        if statistic.ranked and law.added is None:
             return "records needs noise that does not depend on the records; use pool for this mechanism"
         return None
 
@@ -115,11 +113,11 @@ class PerRecord(Route):
                 "smooth in y at places that depend on θ, or are not known; use the values as they are"
             )
         values = _on_lattice(one, np.atleast_2d(np.asarray(values, dtype=float)))
-        if isinstance(one.noise, LatticeNoise):
+        if one.noise.step is not None:
             return count_values(one.noise, values)
         low, high = one.statistic.range
         densities = one.densities(thetas, max(values.max() - high, low - values.min(), 0.0))
-        if is_laplace(one.noise):
+        if one.noise.exponential:
             return bin_values(densities, one.breaks(densities), 1.0 / one.noise.scale, values)
         return bin_values(densities, spread(one.noise, values.min(), values.max()), 0.0, values)
 
@@ -138,12 +136,12 @@ def _as_thetas(model: Model, thetas: Any) -> Floats:
 
 def _can_bin(one: NoisyRecord) -> bool:
     """Whether the places where log p(y | θ) is not smooth in y are the same for all θ."""
-    return isinstance(one.law, AdditiveLaw) and (one.still or not is_laplace(one.noise))
+    return one.law.added is not None and (one.still or not one.noise.exponential)
 
 
 def _on_lattice(one: NoisyRecord, values: Floats) -> Floats:
     """The values, refused if the mechanism cannot have published them."""
-    if isinstance(one.law, AdditiveLaw) and isinstance(one.noise, LatticeNoise):
+    if one.law.added is not None and one.noise.step is not None:
         position = values / one.noise.step
         off = np.abs(position - np.floor(position + 0.5)) > 1e-9 + 4 * np.finfo(float).eps * np.abs(position)
         if np.any(off):

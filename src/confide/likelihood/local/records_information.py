@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from confide.errors import AccuracyError
 from confide.likelihood.local.noisy_record import MOST_LEVELS, Moving, NoisyRecord
-from confide.likelihood.local.shared_nodes import SharedNodes, is_laplace
+from confide.likelihood.local.shared_nodes import SharedNodes
 from confide.likelihood.record_law.panels import HALF_NODES, halve, on_panels
 from confide.likelihood.record_law.record import NODES, WEIGHTS, Floats
-from confide.mechanism import LatticeNoise, Noise
+from confide.mechanism import Noise
 
 #: standard deviations of Gaussian noise beyond the range of s: less than e^{−50} of the mode is left
 TAIL = 10.0
@@ -33,9 +34,9 @@ def fisher(one: NoisyRecord, densities: SharedNodes | Moving) -> Floats:
         half_score = slopes * np.where(p > 0, 1.0 / np.sqrt(np.where(p > 0, p, 1.0)), 0.0)[..., None]
         return np.asarray(half_score[..., :, None] * half_score[..., None, :])
 
-    if isinstance(noise, LatticeNoise):
+    if noise.step is not None:
         return _lattice_sum(noise, low, high, integrand)
-    if not is_laplace(noise):
+    if not noise.exponential:
         edges = spread(noise, low - TAIL * noise.scale, high + TAIL * noise.scale)
         return _integrate(integrand, edges, densities.variation)
     tails = noise.scale * integrand(np.asarray([low, high])).sum(axis=1)
@@ -77,15 +78,15 @@ def _integrate(integrand: Callable[[Floats], Floats], edges: Floats, variation: 
     return np.asarray(total)
 
 
-def _lattice_sum(noise: LatticeNoise, low: float, high: float, integrand: Callable[[Floats], Floats]) -> Floats:
+def _lattice_sum(noise: Any, low: float, high: float, integrand: Callable[[Floats], Floats]) -> Floats:
     """The same as a sum over the lattice; beyond the range of s a geometric series for Laplace noise."""
-    reach = 0.0 if is_laplace(noise) else TAIL * noise.scale
+    reach = 0.0 if noise.exponential else TAIL * noise.scale
     first, last = (math.floor(end / noise.step + 0.5) for end in (low - reach, high + reach))
     if last - first > 4 * MOST_LEVELS:
         raise AccuracyError(f"the step {noise.step:g} is too fine against the noise to sum over; leave the step out")
     y = noise.step * np.arange(first, last + 1.0)
     total = np.sum([integrand(y[at : at + _BLOCK]).sum(axis=1) for at in range(0, y.size, _BLOCK)], axis=0)
-    if is_laplace(noise):
+    if noise.exponential:
         total = total + integrand(y[[0, -1]]).sum(axis=1) / math.expm1(noise.step / noise.scale)
     return np.asarray(total)
 

@@ -12,7 +12,7 @@ masses between the thresholds of s from the distribution function, or sums over 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import equinox as eqx
 import jax
@@ -125,7 +125,7 @@ class Response(Route):
 
     def refuses(self, model: Model) -> str | None:
         """Why not, in words."""
-        if not isinstance(model.channel.law, ResponseLaw):
+        if model.channel.law.answers is None:
             name = type(model.channel.mechanism).__name__
             return f"response needs answers by RandomizedResponse, not by {name}; use records for noise on each record"
         return None
@@ -157,8 +157,7 @@ class Response(Route):
 
 
 def _parts(model: Model) -> tuple[ResponseLaw, tuple[ResponseCells | RecordLaw, Floats]]:
-    law = model.channel.law
-    assert isinstance(law, ResponseLaw)  # `refuses` has looked at it
+    law = cast(ResponseLaw, model.channel.law)  # `refuses` has looked at it
     return law, _answers(model.population, model.channel.statistic)
 
 

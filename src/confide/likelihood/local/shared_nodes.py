@@ -27,22 +27,18 @@ from confide.likelihood.local.shared_panels import SharedPanels, panels_for
 from confide.likelihood.record_law.panels import TO_LEGENDRE, on_panels
 from confide.likelihood.record_law.pieces import Pieces
 from confide.likelihood.record_law.record import ORDER, Floats, RecordLaw
-from confide.mechanism import DiscreteLaplace, LaplaceNoise, LatticeNoise, Noise
+from confide.mechanism import Noise
 from confide.population import Population
 from confide.statistic import Statistic
 
+#: entries of a matrix of values and nodes that are held at once: 32 MB
 _ENTRIES = 4_000_000
 _FINE_NODES, _FINE_WEIGHTS = np.polynomial.legendre.leggauss(20)
 
 
-def is_laplace(noise: Noise) -> bool:
-    """Whether the noise decays like e^{−|v|/b}; otherwise like a Gaussian."""
-    return isinstance(noise, LaplaceNoise | DiscreteLaplace)
-
-
 def rounded(noise: Noise, values: Floats) -> Floats:
     """Values on the noise's lattice, if it has one."""
-    return noise.step * np.floor(values / noise.step + 0.5) if isinstance(noise, LatticeNoise) else values
+    return noise.step * np.floor(values / noise.step + 0.5) if noise.step is not None else values
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +99,7 @@ class SharedNodes:
         else:
             matrix = _kernel(self.noise, nearest[:, None], y[:, None], self._s)
         far = nearest / self.noise.scale
-        exponent = -far if is_laplace(self.noise) else -0.5 * far**2
+        exponent = -far if self.noise.exponential else -0.5 * far**2
         return matrix, exponent + _log_peak(self.noise)
 
 
@@ -121,7 +117,7 @@ def _kernel(noise: Noise, nearest: Floats, y: Floats, s: Floats) -> Floats:
     """g(y − s) over its value at the end of the range nearest to y, so that nothing underflows beyond the range."""
     gap = np.asarray(y - s)
     np.abs(gap, out=gap)  # the matrix is large, and every copy of it takes as long as the arithmetic
-    if is_laplace(noise):
+    if noise.exponential:
         np.subtract(nearest, gap, out=gap)
         np.divide(gap, noise.scale, out=gap)
         return np.exp(gap, out=gap)
@@ -136,7 +132,7 @@ def _on_panels(noise: Noise, panels: SharedPanels, content: bytes) -> Floats:
     nearest, frame = _beyond(y, s), panels.frame
     matrix = _kernel(noise, nearest[:, None], y[:, None], s)
     matrix *= panels.base
-    if isinstance(noise, LaplaceNoise):
+    if noise.kinked:
         for piece in frame.piece[frame.pieces.directions[frame.piece] != 0]:
             panel, entries = _kink(noise, panels, nearest, y, int(piece))
             matrix[np.arange(y.size)[:, None], panel[:, None] * ORDER + np.arange(ORDER)] = entries

@@ -20,9 +20,8 @@ from confide.likelihood.local.response import ResponseCells, level_law
 from confide.likelihood.record_law.record import Floats
 from confide.likelihood.record_law.skeleton import frame
 from confide.likelihood.record_law.slopes import moves
-from confide.mechanism import AdditiveLaw, LatticeNoise, ResponseLaw
 from confide.population import Population, tails
-from confide.statistic import Each, OrderStatistic, Statistic
+from confide.statistic import Statistic
 
 if TYPE_CHECKING:
     from confide.model import Model
@@ -36,12 +35,12 @@ def jumps_of(model: Model) -> Floats:
     population, statistic, law = model.population, model.channel.statistic, model.channel.law
     if population.discrete or not moves(population):
         return np.zeros(0)
-    alone = isinstance(statistic, Each | OrderStatistic) or model.channel.n == 1
-    if isinstance(law, ResponseLaw):
-        levels = np.asarray(law.levels)
+    alone = statistic.per_record or statistic.ranked or model.channel.n == 1
+    if law.answers is not None:
+        levels = np.asarray(law.answers)
         return _level_jumps(population, statistic, 0.5 * (levels[1:] + levels[:-1]))
-    if alone and isinstance(law, AdditiveLaw) and isinstance(law.noise, LatticeNoise):
-        return _level_jumps(population, statistic, thresholds(statistic, float(law.noise.step)))
+    if alone and law.added is not None and law.added.step is not None:
+        return _level_jumps(population, statistic, thresholds(statistic, float(law.added.step)))
     return frame(population, statistic).jumps.x
 
 

@@ -44,7 +44,7 @@ def invert_at_once(group: Group, thetas: Floats, y: Floats) -> tuple[Floats, Flo
     nodes, slopes = group.nodes(filled(thetas)), group.slopes(filled(thetas))
     weights, changes = np.asarray(nodes.weights), np.asarray(slopes.weights)
     s = np.asarray(nodes.s) - reference
-    atoms = atom_values(model.population, model.channel.statistic) - reference  # type: ignore[arg-type]
+    atoms = atom_values(model.population, model.channel.statistic) - reference
     log_prob, error = np.empty(y.shape), np.empty(y.shape)
     score = np.empty((*y.shape, thetas.shape[1]))
     turns = _turns(group, s) if s.ndim == 1 else ()

@@ -27,7 +27,6 @@ from confide.likelihood.noise.lattice import finite_values, lattice_spacing
 from confide.likelihood.noise.transform import NoiseTransform
 from confide.likelihood.record_law.traced import moving_law
 from confide.likelihood.slow_inversion.sums import ROUNDING
-from confide.statistic import Mean
 
 if TYPE_CHECKING:
     from confide.model import Model
@@ -48,7 +47,7 @@ def log_prob(model: Model, theta: jax.Array, value: jax.Array) -> jax.Array:
     assert transform is not None
     population, statistic, n = model.population, model.channel.statistic, model.channel.n
     s, weights = moving_law(population, statistic, theta)
-    assert isinstance(statistic, Mean)
+    assert statistic.averages
     lattice = lattice_spacing(population, statistic)
     if lattice is not None:
         levels = np.asarray(finite_values(population, statistic))
@@ -94,7 +93,7 @@ def _inverted(model: Model, transform: NoiseTransform, s: jax.Array, weights: ja
     mean = frozen @ values
     reference = reference_of(model, mean)
     grid = frequency_grid(transform, jnp.sqrt(frozen @ (values - mean) ** 2), n)
-    atoms = atom_values(model.population, model.channel.statistic)  # type: ignore[arg-type]
+    atoms = atom_values(model.population, model.channel.statistic)
     c = centre(s - reference, n, grid, _frequencies(model, transform), jnp.asarray(atoms) - reference)
     found = inv.invert_one(transform, c, weights, value - reference, n, grid)
     known = jax.lax.stop_gradient(found.truncation + found.rounding) < _BOUNDED

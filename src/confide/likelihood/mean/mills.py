@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 from jax.scipy.special import log_ndtr
 
+#: log √(2π); and from where the continued fraction, cut after forty terms, has full precision
 _LOG_ROOT_2PI = 0.9189385332046727
 _FAR = 12.0
 

@@ -19,9 +19,7 @@ from confide.likelihood.mean.normal import convolved
 from confide.likelihood.mean.y_rules import panel_edges, panel_nodes
 from confide.likelihood.record_law.moments import MovingLaw, law_for, moments
 from confide.likelihood.record_law.record import RecordLaw
-from confide.mechanism.lattice import LatticeNoise
-from confide.mechanism.noise import GaussianNoise, Noise
-from confide.mechanism.noiseless import NoiselessLaw
+from confide.mechanism.noise import Noise
 
 if TYPE_CHECKING:
     from confide.model import Model
@@ -35,8 +33,8 @@ def normal_information(model: Model, thetas: Floats) -> jax.Array:
     n = float(channel.n)
     law = law_for(model.population, channel.statistic, thetas)
     mean, variance, d_mean, d_variance = _derivatives(law, thetas)
-    if isinstance(channel.law, NoiselessLaw) or isinstance(channel.law.noise, GaussianNoise):  # type: ignore[attr-defined]
-        noise = 0.0 if isinstance(channel.law, NoiselessLaw) else channel.law.noise.scale**2  # type: ignore[attr-defined]
+    if channel.law.noiseless or channel.law.noise.normal:  # type: ignore[attr-defined]
+        noise = 0.0 if channel.law.noiseless else channel.law.noise.scale**2  # type: ignore[attr-defined]
         return _gaussian(variance / n + noise * jnp.eye(variance.shape[-1]), d_mean, d_variance / n)
     spread = np.sqrt(np.asarray(variance)[:, 0, 0] / n)
     # where s is a constant, so are both moments near θ: of whatever information about them nothing is carried over
@@ -73,7 +71,7 @@ def _gaussian(covariance: jax.Array, d_mean: jax.Array, d_covariance: jax.Array)
 
 def _location_spread(noise: Noise, mean: Floats, spread: Floats) -> jax.Array:
     """The 2×2 information of (μ, v) in the density of N(μ, v) plus noise, for each θ."""
-    if isinstance(noise, LatticeNoise):
+    if noise.step is not None:
         step = noise.step
         reach = int(np.ceil((12.0 * spread.max() + 45.0 * float(jnp.sqrt(noise.variance))) / step)) + 2
         y = step * (np.round(mean / step)[:, None] + np.arange(-reach, reach + 1))

@@ -29,8 +29,7 @@ from confide.likelihood.record_law.moments import MovingLaw, law_for, moments
 from confide.likelihood.record_law.record import RecordLaw
 from confide.likelihood.record_law.traced import moving_law
 from confide.likelihood.route import Floats, Route
-from confide.mechanism.additive import AdditiveLaw
-from confide.mechanism.noise import GaussianNoise, Noise
+from confide.mechanism.noise import Noise
 from confide.model import Model
 from confide.statistic import Mean
 from confide.statistic.transform import Function, Transform
@@ -93,7 +92,7 @@ def _each(
 
 def _log_density(noises: tuple[Noise, ...], residual: jax.Array, covariance: jax.Array) -> jax.Array:
     """log density of N(0, covariance) plus independent noise; at most one noise is not Gaussian, and comes last."""
-    gaussian = [i for i, noise in enumerate(noises) if isinstance(noise, GaussianNoise)]
+    gaussian = [i for i, noise in enumerate(noises) if noise.normal]
     other = [i for i in range(len(noises)) if i not in gaussian]
     known, inner = residual[jnp.asarray(gaussian)], covariance[jnp.ix_(jnp.asarray(gaussian), jnp.asarray(gaussian))]
     inner = inner + jnp.diag(jnp.stack([noises[i].variance for i in gaussian]))
@@ -114,11 +113,11 @@ def no_joint_law(models: tuple[Model, ...], asked: Route | None) -> str | None:
     if len(sizes) > 1:
         return f"the same records cannot number {' and '.join(str(n) for n in sizes)}; give each part its own data set"
     for model in models:
-        if not isinstance(model.channel.statistic, Mean):
+        if not model.channel.statistic.averages:
             return f"{model.channel.statistic} is not a mean; {_LATENT}"
-        if not isinstance(model.channel.law, AdditiveLaw):
+        if model.channel.law.added is None:
             return f"{model.channel.mechanism} does not add noise; {_LATENT}"
-    rough = [m for m in models for _ in _transforms(m) if not isinstance(m.channel.law.noise, GaussianNoise)]  # type: ignore[attr-defined]
+    rough = [m for m in models for _ in _transforms(m) if not m.channel.law.noise.normal]  # type: ignore[attr-defined]
     if len(rough) > 1:
         return f"more than one of them has noise that is not Gaussian, for which there is no closed form; {_LATENT}"
     return None

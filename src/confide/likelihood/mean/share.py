@@ -31,10 +31,9 @@ from confide.likelihood.local.response import ResponseCells, level_law
 from confide.likelihood.noise.lattice import finite_values
 from confide.likelihood.record_law.record import RecordLaw
 from confide.likelihood.route import Route, require_finite
-from confide.mechanism.additive import AdditiveLaw
-from confide.mechanism.lattice import LatticeNoise, lattice_index
+from confide.mechanism.lattice import lattice_index
 from confide.population import Population
-from confide.statistic import Mean
+from confide.statistic import Statistic
 
 if TYPE_CHECKING:
     from confide.model import Model
@@ -80,7 +79,7 @@ class TwoValues(eqx.Module):
 
 
 @once
-def share_of(population: Population, statistic: Mean) -> TwoValues | None:
+def share_of(population: Population, statistic: Statistic) -> TwoValues | None:
     """The two values that s(clip X) can take with positive probability, or None where it has more."""
     values = finite_values(population, statistic)
     if values is None:
@@ -107,7 +106,7 @@ def _points(model: Model, share: TwoValues) -> Floats:
     """u_k for k = 0, …, n; rounded as the mechanism does (halves up) where the noise is on a lattice."""
     n, noise = model.channel.n, model.channel.law.noise  # type: ignore[attr-defined]
     points = share.low + (share.high - share.low) * (np.arange(n + 1.0) / n)
-    if isinstance(noise, LatticeNoise):  # u/step is off by a few units in its last place, which must not decide a half
+    if noise.step is not None:  # u/step is off by a few units in its last place, which must not decide a half
         return np.floor(points / noise.step + 0.5 + 1e-9)
     return points
 
@@ -115,7 +114,7 @@ def _points(model: Model, share: TwoValues) -> Floats:
 def _log_noise(model: Model, values: Any, points: Any) -> jax.Array:
     """log f(y − u) of each value and point: shapes broadcast."""
     noise = model.channel.law.noise  # type: ignore[attr-defined]
-    if isinstance(noise, LatticeNoise):
+    if noise.step is not None:
         index, on_lattice = lattice_index(values, noise.step)
         return jnp.where(on_lattice, noise.log_mass(index - points), -jnp.inf)
     return noise.log_prob(values - points)
@@ -138,14 +137,14 @@ class Share(Route):
     def refuses(self, model: Model) -> str | None:
         """A scalar mean of two values with additive noise, of not too many records."""
         channel = model.channel
-        if not isinstance(channel.statistic, Mean) or channel.statistic.dimension > 1:
+        if not channel.statistic.averages or channel.statistic.dimension > 1:
             return "the share route serves a scalar Mean; use route 'order', 'records' or 'normal'"
-        if not isinstance(channel.law, AdditiveLaw):
+        if channel.law.added is None:
             return "the share route serves additive noise; use latent methods for other mechanisms"
         if channel.n > _MOST_RECORDS:
             return f"the share route serves up to {_MOST_RECORDS:,} records; use route 'spectral'"
-        noise, (low, high) = channel.law.noise, channel.statistic.ranges[0]
-        if isinstance(noise, LatticeNoise) and (high - low + 90 * noise.scale) / noise.step > _MOST_POINTS:
+        noise, (low, high) = channel.law.added, channel.statistic.ranges[0]
+        if noise.step is not None and (high - low + 90 * noise.scale) / noise.step > _MOST_POINTS:
             return "the share route serves lattices of fewer points; use route 'spectral'"
         if share_of(model.population, channel.statistic) is None:
             return "the share route serves statistics of two values, such as x > 1; use route 'spectral'"
@@ -190,7 +189,7 @@ class Share(Route):
 
 def _share(model: Model) -> TwoValues:
     statistic = model.channel.statistic
-    assert isinstance(statistic, Mean)
+    assert statistic.averages
     share = share_of(model.population, statistic)
     assert share is not None  # `refuses` has looked at it
     return share
@@ -262,7 +261,7 @@ def _y_rule(model: Model, points: Floats) -> tuple[Rule, Rule | None]:
     """
     noise = model.channel.law.noise  # type: ignore[attr-defined]
     low, high = np.sort(points[[0, -1]])
-    if isinstance(noise, LatticeNoise):  # here points are whole numbers of steps
+    if noise.step is not None:  # here points are whole numbers of steps
         reach = np.ceil(_BEYOND[-1] * max(1.0, noise.scale / noise.step))
         y = noise.step * np.arange(low - reach, high + reach + 1)
         return (y, np.ones_like(y)), None

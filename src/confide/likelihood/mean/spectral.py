@@ -29,8 +29,6 @@ from confide.likelihood.route import Route, require_finite
 from confide.likelihood.slow_inversion import rounded, rounded_sums
 from confide.likelihood.slow_inversion.pairs import SETTLED as SETTLED_SLOWLY
 from confide.likelihood.slow_inversion.pairs import invert_slowly
-from confide.mechanism.additive import AdditiveLaw
-from confide.statistic import Mean
 
 if TYPE_CHECKING:
     from confide.model import Model
@@ -61,11 +59,11 @@ class Spectral(Route):
     def refuses(self, model: Model) -> str | None:
         """A scalar mean with additive noise, of two records or more."""
         channel = model.channel
-        if not isinstance(channel.statistic, Mean) or channel.statistic.dimension > 1:
+        if not channel.statistic.averages or channel.statistic.dimension > 1:
             return "the spectral route serves a scalar Mean; use route 'order', 'records' or 'normal'"
         if channel.n == 1:
             return "the mean of one record is the record itself; use route 'records'"
-        if not isinstance(channel.law, AdditiveLaw) or noise_transform(model) is None:
+        if channel.law.added is None or noise_transform(model) is None:
             return "the spectral route serves Laplace and Gaussian noise; use latent methods for other noise"
         return None
 

@@ -97,7 +97,7 @@ def _quickly(model: Model, thetas: Floats, result: Floats, places: NDArray[np.in
 
 def _table_size(group: Group) -> float:
     """Values of y times points of the lattice of a sum of n records."""
-    lattice = lattice_spacing(group.model.population, group.model.channel.statistic)  # type: ignore[arg-type]
+    lattice = lattice_spacing(group.model.population, group.model.channel.statistic)
     assert lattice is not None
     low, high = group.model.channel.statistic.ranges[0]
     return float(
@@ -244,14 +244,14 @@ def _followed(group: Group, thetas: Floats, edges: Floats) -> Floats:
     low, high = reach(s, weights, n).T
     mean = np.sum(weights * s, axis=1)
     edges = stretched(edges, mean - low - _NOISE * noise, mean + high + _NOISE * noise)
-    atoms = atom_values(group.model.population, group.model.channel.statistic)  # type: ignore[arg-type]
+    atoms = atom_values(group.model.population, group.model.channel.statistic)
     outside = np.sum(np.where(nearest_atom(s, atoms) < 0, weights, 0.0), axis=1)
     return narrowed(edges, noise) if n * outside.min() < _FEW else edges
 
 
 def _kinks(group: Group, edges: Floats) -> Floats:
     """Means of n records that all sit in atoms, with the ends of each row of panels in place of those outside."""
-    values = atom_values(group.model.population, group.model.channel.statistic)  # type: ignore[arg-type]
+    values = atom_values(group.model.population, group.model.channel.statistic)
     n = group.model.channel.n
     if values.size < 2 or math.comb(n + values.size - 1, n) > _MOST_KINKS:
         values = values[[0, -1]]

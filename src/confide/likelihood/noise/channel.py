@@ -15,10 +15,7 @@ from confide.likelihood.noise.transform import (
     NoiseTransform,
     UnrelatedTransform,
 )
-from confide.mechanism.additive import AdditiveLaw
-from confide.mechanism.lattice import DiscreteGaussian, DiscreteLaplace
-from confide.mechanism.noise import GaussianNoise, LaplaceNoise
-from confide.statistic import Mean
+from confide.mechanism.noise import Noise
 
 if TYPE_CHECKING:
     from confide.model import Model
@@ -28,24 +25,22 @@ def noise_transform(model: Model) -> NoiseTransform | None:
     """How the channel's noise enters the inversion; None where it cannot."""
     law, n = model.channel.law, model.channel.n
     statistic = model.channel.statistic
-    assert isinstance(law, AdditiveLaw)
-    assert isinstance(statistic, Mean)
+    assert law.added is not None
+    assert statistic.averages
     lattice = lattice_spacing(model.population, statistic)
-    noise = law.noise
-    if isinstance(noise, DiscreteLaplace | DiscreteGaussian):
-        return _on_lattices(noise, lattice, n)
-    if isinstance(noise, LaplaceNoise):
+    noise = law.added
+    if noise.step is not None:
+        return _on_lattices(noise, float(noise.step), lattice, n)
+    if noise.kinked:
         return LaplaceTransform(noise.scale) if lattice is None else LaplaceOnLattice(noise.scale, lattice[1] / n)
-    if isinstance(noise, GaussianNoise):
+    if noise.normal:
         return GaussianTransform(noise.scale) if lattice is None else GaussianOnLattice(noise.scale, lattice[1] / n)
     return None
 
 
-def _on_lattices(
-    noise: DiscreteLaplace | DiscreteGaussian, lattice: tuple[float, float] | None, n: int
-) -> NoiseTransform:
+def _on_lattices(noise: Noise, step: float, lattice: tuple[float, float] | None, n: int) -> NoiseTransform:
     """Discrete noise on a continuum, on a lattice that holds the noise's or is held by it, or on another."""
-    gaussian, step = isinstance(noise, DiscreteGaussian), float(noise.step)
+    gaussian = not noise.exponential
     if lattice is None:
         return DiscreteTransform(noise.scale, step, gaussian=gaussian)
     origin, spacing = lattice[0], lattice[1] / n

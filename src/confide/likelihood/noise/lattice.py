@@ -9,16 +9,18 @@ from fractions import Fraction
 import numpy as np
 
 from confide.population import Population
-from confide.statistic import Mean
+from confide.statistic import Statistic
 
+#: values of s that are looked through for a common spacing, and points of a lattice beyond which it is no help
 _MOST_LEVELS = 20_000
 _FINEST = 10**6
 
 
-def lattice_spacing(population: Population, statistic: Mean) -> tuple[float, float] | None:
+def lattice_spacing(population: Population, statistic: Statistic) -> tuple[float, float] | None:
     """(origin, spacing) of the lattice that holds every value of s(clip X); None where s is a continuum.
 
     >>> from confide import populations
+    >>> from confide.statistic import Mean
     >>> lattice_spacing(populations.poisson(), Mean("2*x + 1", bounds=(0, 4)))
     (1.0, 2.0)
     """
@@ -27,7 +29,7 @@ def lattice_spacing(population: Population, statistic: Mean) -> tuple[float, flo
 
 
 @functools.lru_cache(maxsize=256)
-def finite_values(population: Population, statistic: Mean) -> tuple[float, ...] | None:
+def finite_values(population: Population, statistic: Statistic) -> tuple[float, ...] | None:
     """The values that s(clip X) can take, in order, where they are finitely many; None otherwise."""
     if population.discrete:
         low, high = statistic.bounds

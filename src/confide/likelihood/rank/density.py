@@ -24,8 +24,6 @@ from confide.likelihood.value_law.quantile import quantile, survey
 from confide.likelihood.value_law.steps import DiscreteLaw, cells
 from confide.likelihood.value_law.value import TransformedLaw
 from confide.mechanism.additive import AdditiveLaw
-from confide.mechanism.lattice import LatticeNoise
-from confide.mechanism.noise import GaussianNoise, LaplaceNoise
 
 #: how many noise scales a panel of values may span; log g changes by as much on it under Laplace noise
 _LAPLACE_SPAN, _GAUSSIAN_SPAN = 4.0, 2.0
@@ -60,14 +58,14 @@ class NoisyOrder(eqx.Module):
         """The values of a discrete u and their weights."""
         if isinstance(self.values, DiscreteLaw):
             return step_rule(self.rank, self.values.steps(theta), rule)
-        assert isinstance(self.law.noise, LatticeNoise)
+        assert self.law.noise.step is not None
         return step_rule(self.rank, cells(self.values, self.law.noise.step, self.first, self.count, theta), rule)
 
     def _sum(self, u: jax.Array, weights: Weights, y: jax.Array) -> jax.Array:
         return _in_blocks(lambda v: _log_sum(weights.width, weights.log + self.law.log_prob(v, u[:, None])), y)
 
     def _continuous(self, values: TransformedLaw, theta: jax.Array, y: jax.Array, rule: Gauss) -> jax.Array:
-        kinked = isinstance(self.law.noise, LaplaceNoise)
+        kinked = self.law.noise.kinked
         grid = jnp.asarray(self.grid)
         found = survey(values, theta, jnp.concatenate([grid, y]) if kinked else grid)
         logits = found.asked.weak.logit()
@@ -140,9 +138,9 @@ def log_likelihood(noisy: NoisyOrder, thetas: np.ndarray, y: np.ndarray) -> np.n
 
 def noise_grid(low: float, high: float, law: AdditiveLaw) -> np.ndarray:
     """Values between low and high as fine as the noise; few sizes, so that few programs are compiled."""
-    if not isinstance(law.noise, LaplaceNoise | GaussianNoise):
+    if law.noise.step is not None:
         return np.zeros(0)
-    span = _LAPLACE_SPAN if isinstance(law.noise, LaplaceNoise) else _GAUSSIAN_SPAN
+    span = _LAPLACE_SPAN if law.noise.kinked else _GAUSSIAN_SPAN
     needed = max((high - low) / (span * law.noise.scale), 4.0)
     panels = 2 ** math.ceil(math.log2(needed))
     return np.linspace(low, high, panels + 1)[1:-1]

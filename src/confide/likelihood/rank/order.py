@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import jax
 import jax.numpy as jnp
@@ -24,11 +24,8 @@ from confide.likelihood.route import Floats, Route, require_finite
 from confide.likelihood.value_law.steps import MOST_STEPS, discrete_law
 from confide.likelihood.value_law.value import transformed_law
 from confide.mechanism.additive import AdditiveLaw
-from confide.mechanism.exponential import ExponentialLaw
-from confide.mechanism.lattice import LatticeNoise
-from confide.mechanism.smooth import SmoothLaw
 from confide.population import Population
-from confide.statistic import OrderStatistic
+from confide.statistic import Statistic
 from confide.statistic.transform import Function
 
 if TYPE_CHECKING:
@@ -53,11 +50,11 @@ class Order(Route):
         """What is not an order statistic with additive noise, or cannot be read, or is too fine."""
         channel = model.channel
         statistic, law = channel.statistic, channel.law
-        if not isinstance(statistic, OrderStatistic):
+        if not statistic.ranked:
             return "the order route serves Maximum, Minimum, Median and Quantile; use route 'spectral' or 'records'"
-        if isinstance(law, SmoothLaw | ExponentialLaw):
+        if law.smooths or law.selects:
             return "the noise depends on the records next to the order statistic; use route 'pool', or latent methods"
-        if not isinstance(law, AdditiveLaw):
+        if law.added is None:
             return "the order route serves additive noise; use a Laplace or Gaussian mechanism"
         return _unreadable(model.population, statistic) or _too_fine(statistic, law)
 
@@ -86,7 +83,7 @@ class Order(Route):
         return order_information(noisy_order(model), np.asarray(thetas), str(model.channel.statistic), of_records)
 
 
-def _unreadable(population: Population, statistic: OrderStatistic) -> str | None:
+def _unreadable(population: Population, statistic: Statistic) -> str | None:
     if isinstance(statistic.transforms[0], Function):
         return "the monotone pieces of a Python function cannot be read; write the statistic as an expression"
     low, high = statistic.bounds
@@ -95,10 +92,10 @@ def _unreadable(population: Population, statistic: OrderStatistic) -> str | None
     return None
 
 
-def _too_fine(statistic: OrderStatistic, law: AdditiveLaw) -> str | None:
+def _too_fine(statistic: Statistic, law: Any) -> str | None:
     """Noise so small against the range that the nodes would be too many."""
     low, high = statistic.ranges[0]
-    if isinstance(law.noise, LatticeNoise):
+    if law.noise.step is not None:
         if (high - low) / law.noise.step > MOST_STEPS:
             return f"the range of s holds more than {MOST_STEPS:,} lattice points; so fine a step can be left out"
         return None
@@ -111,14 +108,12 @@ def _too_fine(statistic: OrderStatistic, law: AdditiveLaw) -> str | None:
 def noisy_order(model: Model) -> NoisyOrder:
     """The model's order statistic and noise, read once."""
     channel = model.channel
-    statistic, law = channel.statistic, channel.law
-    assert isinstance(statistic, OrderStatistic)
-    assert isinstance(law, AdditiveLaw)
+    statistic, law = channel.statistic, cast(AdditiveLaw, channel.law)  # `refuses` has looked at it
     read = discrete_law if model.population.discrete else transformed_law
     values = read(model.population, statistic)
     low, high = statistic.ranges[0]
     first, count = 0.0, 0
-    if isinstance(law.noise, LatticeNoise):
+    if law.noise.step is not None:
         first = math.floor(low / law.noise.step + 0.5)
         count = math.floor(high / law.noise.step + 0.5) - int(first) + 1
     return NoisyOrder(

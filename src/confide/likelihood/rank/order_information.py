@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -25,8 +25,6 @@ from confide.likelihood.rank.density import NoisyOrder
 from confide.likelihood.rank.rule import Gauss, gauss
 from confide.likelihood.value_law.quantile import kink_values, quantile, survey
 from confide.likelihood.value_law.value import TransformedLaw
-from confide.mechanism.lattice import DiscreteLaplace, LatticeNoise
-from confide.mechanism.noise import LaplaceNoise
 
 # (nodes a panel, size of the arrays): the first two share a compiled function
 _ORDERS = ((12, 16), (16, 16), (24, 24))
@@ -102,9 +100,9 @@ def values_of_y(noisy: NoisyOrder) -> RankValues:
         float(end) for end in (law.values[[0, -1]] if not isinstance(law, TransformedLaw) else law.cuts[[0, -1]])
     )
     none = np.zeros(0)
-    if isinstance(noise, LatticeNoise):
+    if noise.step is not None:
         return _lattice(noisy, noise)
-    laplace = isinstance(noise, LaplaceNoise)
+    laplace = noise.kinked
     margin, span = (0.0, _LAPLACE_SPAN) if laplace else (_GAUSSIAN_REACH * noise.scale, _GAUSSIAN_SPAN)
     panels = 8 * math.ceil((high - low + 2 * margin) / (8 * span * noise.scale))
     grid = np.linspace(low - margin, high + margin, panels + 1)
@@ -119,10 +117,10 @@ def values_of_y(noisy: NoisyOrder) -> RankValues:
     return RankValues(ends[places], np.zeros(ends.shape, bool), *tails)
 
 
-def _lattice(noisy: NoisyOrder, noise: LatticeNoise) -> RankValues:
+def _lattice(noisy: NoisyOrder, noise: Any) -> RankValues:
     """The lattice points that y can be at; Laplace tails are summed into the outermost points of u."""
     none = np.zeros(0)
-    if isinstance(noise, DiscreteLaplace):
+    if noise.exponential:
         index = noisy.first + np.arange(noisy.count)
         weights = np.ones(index.size)
         share = 1.0 / -math.expm1(-noise.step / noise.scale)
@@ -139,7 +137,7 @@ def _nodes(noisy: NoisyOrder, values: RankValues, theta: jax.Array, rule: Gauss)
     """All y and their weights at θ, neither with a derivative."""
     ends, kinks = jnp.asarray(values.ends), jnp.asarray(values.kinks)
     law = noisy.values
-    if isinstance(law, TransformedLaw) and isinstance(noisy.law.noise, LaplaceNoise):
+    if isinstance(law, TransformedLaw) and noisy.law.noise.kinked:
         rungs = survey(law, theta, jnp.asarray(noisy.grid)).ladder
         # beyond nine normal scores u contributes less than e^{-40}
         scores = quantile(law, rungs, jnp.asarray(noisy.rank.cuts[_OUTER:-_OUTER]), theta)

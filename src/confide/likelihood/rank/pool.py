@@ -28,11 +28,6 @@ from confide.likelihood.rank.window import Ranks, WindowPool, simulate_pool
 from confide.likelihood.route import Floats, Route, require_finite
 from confide.likelihood.value_law.steps import MOST_STEPS, discrete_law
 from confide.likelihood.value_law.value import transformed_law
-from confide.mechanism.additive import AdditiveLaw
-from confide.mechanism.exponential import ExponentialLaw
-from confide.mechanism.lattice import LatticeNoise
-from confide.mechanism.smooth import SmoothLaw
-from confide.statistic import OrderStatistic
 from confide.statistic.transform import Function
 
 if TYPE_CHECKING:
@@ -66,11 +61,11 @@ class Pool(Route):
     def refuses(self, model: Model) -> str | None:
         """What is not an order statistic, or cannot be read."""
         statistic, law = model.channel.statistic, model.channel.law
-        if not isinstance(statistic, OrderStatistic):
+        if not statistic.ranked:
             return "the pool route serves Maximum, Minimum, Median and Quantile; use route 'spectral' or 'records'"
-        if not isinstance(law, SmoothLaw | ExponentialLaw | AdditiveLaw):
+        if not (law.smooths or law.selects or law.added is not None):
             return "the pool route serves mechanisms with noise on a window of ranks; use SmoothLaplace or Exponential"
-        if isinstance(law, AdditiveLaw) and isinstance(law.noise, LatticeNoise):
+        if law.added is not None and law.added.step is not None:
             return "noise on a lattice is summed exactly; use route 'order'"
         if isinstance(statistic.transforms[0], Function):
             return "the monotone pieces of a Python function cannot be read; write the statistic as an expression"
@@ -90,8 +85,8 @@ class Pool(Route):
 
     def impossible(self, model: Model, values: Any) -> str | None:
         """The exponential mechanism publishes a point of the range."""
-        law = model.channel.law
-        if isinstance(law, ExponentialLaw) and np.any((np.asarray(values) < law.low) | (np.asarray(values) > law.high)):
+        law: Any = model.channel.law
+        if law.selects and np.any((np.asarray(values) < law.low) | (np.asarray(values) > law.high)):
             return f"is outside the range ({law.low:g}, {law.high:g}) of the exponential mechanism"
         return super().impossible(model, values)
 
@@ -154,7 +149,7 @@ class Pool(Route):
     def pool(self, model: Model, size: int | None = None, key: Any = None) -> WindowPool:
         """The windows on the uniform scale: they depend on n, the rank and K, not on θ, the population or the scale."""
         channel = model.channel
-        assert isinstance(channel.statistic, OrderStatistic)
+        assert channel.statistic.ranked
         with jax.ensure_compile_time_eval():
             chosen = fused_key(as_key(self.key if key is None else key))
         rank = channel.statistic.rank(channel.n)
@@ -171,12 +166,12 @@ def window_model(model: Model) -> WindowModel:
     """What the windows of a model need, read once."""
     channel, population = model.channel, model.population
     statistic = channel.statistic
-    assert isinstance(statistic, OrderStatistic)
+    assert statistic.ranked
     values = discrete_law(population, statistic) if population.discrete else transformed_law(population, statistic)
     low, high = statistic.ranges[0]
-    jumps = population.discrete or isinstance(channel.law, ExponentialLaw) or _has_gap(np.asarray(values.values))
+    jumps = population.discrete or channel.law.selects or _has_gap(np.asarray(values.values))
     ranks = Ranks(float(channel.n), float(statistic.rank(channel.n)))
-    bounded = isinstance(channel.law, ExponentialLaw)
+    bounded = channel.law.selects
     return WindowModel(values, channel.law, ranks, low, high, not jumps, population.regular, bounded)
 
 

@@ -9,7 +9,7 @@ and every θ has the same order. With the score of each window beside it, the sa
 from __future__ import annotations
 
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 import jax
 import numpy as np
@@ -27,9 +27,9 @@ Floats = NDArray[np.float64]
 _DEEPEST = 20.0
 
 
-def serves(law: object) -> bool:
+def serves(law: Any) -> bool:
     """Whether running sums keep enough digits, as they do with the caps that mechanisms choose."""
-    return isinstance(law, ExponentialLaw) and law.rate * law.cap <= _DEEPEST
+    return law.selects and law.rate * law.cap <= _DEEPEST
 
 
 class Ranked(NamedTuple):
@@ -43,10 +43,10 @@ class Ranked(NamedTuple):
     @classmethod
     def of(cls, model: WindowModel, pool: WindowPool) -> Ranked:
         """The order that all θ share."""
-        assert isinstance(model.law, ExponentialLaw)
         batches, _, ranks = pool.zeta.shape
         order = np.argsort(np.asarray(pool.zeta).reshape(batches, -1), axis=1, kind="stable")
-        return cls(model.law, order, order // ranks, np.diff(_heights(model.law))[order % ranks])
+        law = cast(ExponentialLaw, model.law)
+        return cls(law, order, order // ranks, np.diff(_heights(law))[order % ranks])
 
     def means(self, values: Floats, y: Floats, score: Floats | None = None) -> Floats:
         """Batch means of the density at y, and of it times scores (batches, windows, d): (1 + d, batches, Y)."""

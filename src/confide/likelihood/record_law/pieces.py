@@ -27,6 +27,7 @@ from confide.statistic.transform import Function, Transform
 
 Ends = tuple[float, float]
 
+#: halvings of a bracket: as many as a double has digits, and three
 _BISECTIONS = 56
 
 

@@ -25,6 +25,7 @@ from confide.population import Population, density, tails, tiles
 
 Floats = NDArray[np.float64]
 
+#: Gauss nodes a panel: chosen, 16 reach rounding on panels that halving makes short, and fewer need more panels
 ORDER = 16
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(ORDER)
 #: the fewest nodes that are made room for

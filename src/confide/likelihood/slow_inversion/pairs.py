@@ -193,7 +193,7 @@ def _at(
     order, panels = _panels(law, thetas, np.shape(nodes.s)[-1])
     s, weights = np.asarray(nodes.s)[..., order] - reference, np.asarray(nodes.weights)[: rows.size, order]
     moving = None if slopes is None else np.asarray(slopes.weights)[: rows.size][..., order]
-    atoms = atom_values(model.population, model.channel.statistic) - reference  # type: ignore[arg-type]
+    atoms = atom_values(model.population, model.channel.statistic) - reference
     shared = nufft.spreading(s * (fine.step / fine.n), fine.frequencies) if s.ndim == 1 else None
     for some in _together(s, weights, atoms, y[rows]):
         values = s if s.ndim == 1 else s[some[0]]

@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from confide.likelihood.noise.lattice import lattice_spacing
 from confide.likelihood.record_law.moments import law_for, nodes_at
-from confide.mechanism.lattice import DiscreteGaussian, LatticeNoise
 
 if TYPE_CHECKING:
     from confide.model import Model
@@ -38,14 +37,14 @@ _KNOWN, _ALLOWED = 1e-7, 1e-6
 def coarse(model: Model) -> bool:
     """Noise on a lattice, on a statistic with none of its own."""
     noise = model.channel.law.noise  # type: ignore[attr-defined]
-    own = lattice_spacing(model.population, model.channel.statistic)  # type: ignore[arg-type]
-    return isinstance(noise, LatticeNoise) and own is None and not model.population.discrete
+    own = lattice_spacing(model.population, model.channel.statistic)
+    return noise.step is not None and own is None and not model.population.discrete
 
 
 def serves(model: Model) -> bool:
     """Gaussian noise on a lattice of steps far wider than it, on a statistic with no lattice of its own."""
     noise: Any = model.channel.law.noise  # type: ignore[attr-defined]
-    return coarse(model) and isinstance(noise, DiscreteGaussian) and bool(noise.scale <= _NARROW * noise.step)
+    return coarse(model) and not noise.exponential and bool(noise.scale <= _NARROW * noise.step)
 
 
 def log_likelihood(model: Model, thetas: Floats, values: Floats, inverted: Inverted) -> Floats:

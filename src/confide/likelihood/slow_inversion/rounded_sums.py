@@ -57,7 +57,7 @@ class CellRecord:
 
 def log_likelihood(model: Model, theta: Floats, ends: tuple[float, float], y: Floats) -> tuple[Floats, Floats]:
     """log p at values y for one θ at which s lies between `ends`, and how far off p may be, relative to it."""
-    record = CellRecord(model, theta, atom_values(model.population, model.channel.statistic), ends)  # type: ignore[arg-type]
+    record = CellRecord(model, theta, atom_values(model.population, model.channel.statistic), ends)
     n, transform = model.channel.n, noise_transform(model)
     assert transform is not None
     step = noise_step(transform)

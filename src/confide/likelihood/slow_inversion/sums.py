@@ -69,7 +69,7 @@ class Sum:
 def in_sums(group: Group, thetas: Floats, y: Floats, *, scores: bool) -> tuple[Floats, Floats, Floats]:
     """log p and its relative error at (θ, y) pairs (B, Y), and the score (B, Y, d) if it is asked for."""
     model, n = group.model, int(group.model.channel.n)
-    lattice = lattice_spacing(model.population, model.channel.statistic)  # type: ignore[arg-type]
+    lattice = lattice_spacing(model.population, model.channel.statistic)
     assert lattice is not None
     nodes, slopes = group.nodes(thetas), group.slopes(thetas) if scores else None
     k = np.round((np.asarray(nodes.s) - lattice[0]) / lattice[1]).astype(int)

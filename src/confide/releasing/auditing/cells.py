@@ -104,6 +104,7 @@ FITS: dict[str, Callable[[float], OddCell]] = {
     "inferred": lambda x: OddCell(int(x), x) if x == int(x) and abs(x) < 2**53 else OddCell(x, x),
     "objects": lambda x: OddCell(int(x), x) if x == int(x) and abs(x) < 2**53 else OddCell(x, x),
 }
+#: types of a column of floating-point numbers
 _FLOATS = ("float64", "float32")
 
 

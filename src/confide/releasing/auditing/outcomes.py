@@ -15,7 +15,6 @@ from confide.releasing.auditing.tables import Made
 from confide.releasing.plan import Additive
 from confide.releasing.readers.source import open_source
 from confide.releasing.whole_numbers import Plan
-from confide.statistic import Each
 
 
 @dataclass(frozen=True)
@@ -47,7 +46,7 @@ def outcome_of(plan: Plan, made: Made, part: Part | None, missing: float | str |
 
 
 def _numbers(plan: Plan, source: Any, part: Part | None, missing: float | str | None) -> Any:
-    if isinstance(plan.channel.statistic, Each):
+    if plan.channel.statistic.per_record:
         batches = list(record_batches(plan, source, part, missing))
         numbers: Any = np.concatenate(batches) if batches else []
     else:

@@ -11,6 +11,7 @@ from confide.published.errors import DataError
 from confide.releasing.readers.delimited import Delimited
 from confide.releasing.readers.files import File
 
+#: files whose cells are text
 TEXT_FILES = ("csv", "tsv", "csv.gz")
 #: types whose cells may hold what is no number
 STRANGE = ("text", "inferred", "objects")
@@ -38,6 +39,7 @@ _WIDER = {
     "decimal": "float64",
     "text": "objects",
 }
+#: what the file of each shape is called
 _SUFFIXES = {
     ".csv": "csv", ".txt": "csv", ".tsv": "tsv", ".csv.gz": "csv.gz", ".tsv.gz": "csv.gz", ".csv.zst": "csv",
     ".parquet": "parquet", ".pq": "parquet",

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from confide.releasing.ledger.ledger import Request
     from confide.releasing.origin import Origin
 
+#: the name of an `Each` release's table in the ledger's folder
 _TABLE = "records.parquet"
 
 

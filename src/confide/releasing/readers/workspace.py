@@ -15,6 +15,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
+#: by which folders of ours are known, and the file that says that one is in use
 _PREFIX, _LOCK = "confide-", ".lock"
 
 
