@@ -56,6 +56,13 @@ def test_jax_arrays_and_ibis_tables(tmp_path):
     assert total(f"duckdb://{tmp_path}/people.duckdb", HOSTILE, HOSTILE) == EXPECTED
 
 
+def test_decimals_that_count_hundreds():
+    """DuckDB fails for good on a negative scale, which Arrow has."""
+    hundreds = pa.array([100, 300, 200, 0, 0, 500]).cast(pa.decimal128(19, 0)).cast(pa.decimal128(19, -2))
+    wide = cf.Channel(cf.Mean("x", (0, 1000)), cf.Laplace(cf.PureDP(1.0)), n=6)
+    assert total(hundreds, channel=wide) == total([100, 300, 200, 0, 0, 500], channel=wide)
+
+
 def test_files_and_globs(tmp_path):
     frame = pd.DataFrame({HOSTILE: X, "other": "text"})
     frame.to_parquet(tmp_path / "it's [1]*.parquet")

@@ -6,9 +6,9 @@ the records, so it is keyed with the ledger's secret before it is written, and i
 
 from __future__ import annotations
 
-import datetime
 import hashlib
 import os
+import pickle
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -26,6 +26,8 @@ from confide.releasing.readers.memory import UNREADABLE
 #: bytes that are digested at once, each block in a thread of its own
 BLOCK = 2**23
 _THREADS = 4
+#: the type of a column of which nothing is declared
+_OBJECTS = np.dtype(object)
 
 
 @dataclass(frozen=True)
@@ -121,16 +123,12 @@ def _in_memory(data: Any, columns: Sequence[str]) -> bytes | None:
             return None if data.dtype.hasobject else _digest(b"array", _array(data))
         arrow = _as_table(data, columns, pa)
         return None if arrow is None else _digest(b"arrow", _stream(arrow, pa))
-    except (pa.ArrowException, TypeError, ValueError, AttributeError, OverflowError, KeyError):
+    except Exception:  # no type holds all cells, or their own code fails; a message may quote them
         return _cell_by_cell(data, columns)
 
 
-#: what is neither a number nor an identifier, and shows by its text which it is
-_TOLD = (bytes, datetime.date, datetime.datetime, datetime.time, datetime.timedelta)
-
-
 def _cell_by_cell(data: Any, columns: Sequence[str]) -> bytes | None:
-    """A digest of columns that Arrow finds no type for, of each cell as a reader sees it.
+    """A digest of columns that Arrow finds no type for, of each cell and of how a reader sees it.
 
     Otherwise one record of another kind would decide whether parts are charged in parallel.
     """
@@ -148,12 +146,14 @@ def _cell_by_cell(data: Any, columns: Sequence[str]) -> bytes | None:
     else:
         return None
     digest = hashlib.sha256()
-    for name, cells in found:
-        digest.update(_digest(str(name).encode("utf-8", "replace"), str(len(cells)).encode()))
-        for cell in cells:
-            told = repr(cell) if type(cell) in _TOLD else ""
-            seen = f"{type(cell).__qualname__} {number_of(cell)!r} {identifier_of(cell)!r} {told}"
-            digest.update(_digest(seen.encode("utf-8", "replace")))
+    try:
+        for name, cells in found:
+            digest.update(_digest(str(name).encode("utf-8", "replace"), str(len(cells)).encode()))
+            for cell in cells:
+                seen = f"{type(cell).__qualname__} {number_of(cell)!r} {identifier_of(cell)!r}"
+                digest.update(_digest(seen.encode("utf-8", "replace"), pickle.dumps(cell)))
+    except Exception:  # what cannot be written down cannot be told from others
+        return None
     return _digest(b"cells", digest.digest())
 
 
@@ -165,29 +165,49 @@ def _array(array: Any) -> bytes:
 
 
 def _as_table(data: Any, columns: Sequence[str], pa: Any) -> Any:
+    """The table that the data are; None for what is none, a `TypeError` where Arrow finds no type that keeps cells."""
     if type(data) in (list, tuple):
-        return pa.table({"x": pa.array(data)})
+        return _kept(pa.table({"x": pa.array(data)}), [_OBJECTS], pa)
     if type(data) is dict:
         plain = (list, tuple, np.ndarray, pa.Array, pa.ChunkedArray)
-        return pa.table(data) if all(type(value) in plain for value in data.values()) else None
+        if not all(type(value) in plain for value in data.values()):
+            return None
+        return _kept(pa.table(data), [getattr(value, "dtype", _OBJECTS) for value in data.values()], pa)
     if isinstance(data, pa.Array | pa.ChunkedArray):
         return pa.table({"x": data})
     if isinstance(data, pa.RecordBatch):
         data = pa.Table.from_batches([data])
     module = type(data).__module__.split(".")[0]
     if module == "polars":
+        if any(kind.is_object() for kind in (getattr(data, "dtypes", None) or [data.dtype])):
+            return None  # Arrow gets where the objects are, not what they are
         arrow = data.to_arrow()
         data = arrow if isinstance(arrow, pa.Table) else pa.table({"x": arrow})
     if module == "pandas":
         if data.ndim == 1:
-            return pa.table({"x": pa.Array.from_pandas(data)})
+            return _kept(pa.table({"x": pa.Array.from_pandas(data)}), [data.dtype], pa)
         wanted = [name for name in columns if name in data.columns]
+        if wanted:
+            return _kept(pa.Table.from_pandas(data[wanted], preserve_index=False), list(data[wanted].dtypes), pa)
         # without a choice of columns, the index is a column as well
-        return pa.Table.from_pandas(data[wanted], preserve_index=False) if wanted else pa.Table.from_pandas(data)
+        index = [data.index.get_level_values(level).dtype for level in range(data.index.nlevels)]
+        return _kept(pa.Table.from_pandas(data), [*data.dtypes, *index], pa)
     if not isinstance(data, pa.Table):
         return None
     wanted = [name for name in columns if name in data.column_names]
     return data.select(wanted) if wanted else data
+
+
+def _kept(table: Any, declared: Sequence[Any], pa: Any) -> Any:
+    """The table, if the types that Arrow found for objects keep them: of a text among bytes it makes bytes."""
+    of = pa.types
+    kept = (of.is_integer, of.is_floating, of.is_boolean, of.is_string, of.is_large_string, of.is_null)
+    for found, kind in zip(table.schema.types, declared, strict=False):
+        value = found.value_type if of.is_dictionary(found) else found
+        objects = getattr(getattr(kind, "categories", None), "dtype", kind) == _OBJECTS
+        if objects and not any(keeps(value) for keeps in kept):
+            raise TypeError
+    return table
 
 
 class _Hashing:

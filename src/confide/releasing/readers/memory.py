@@ -167,7 +167,8 @@ def _plain(array: Any) -> Any:
         return _plain(array.cast(kind.value_type))
     if pa.types.is_null(kind) or pa.types.is_float16(kind):
         return array.cast(pa.float64())
-    return array.cast(pa.string()) if pa.types.is_decimal256(kind) else array
+    wide = pa.types.is_decimal256(kind) or (pa.types.is_decimal(kind) and kind.scale < 0)
+    return array.cast(pa.string()) if wide else array
 
 
 def _numbers(cells: Any) -> Any:

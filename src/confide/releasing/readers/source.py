@@ -123,11 +123,10 @@ def _owned(connection: Any, opened: Callable[[Any], Source]) -> Source:
 
 def _of_memory(connection: Any, data: Any, column: str | None, also: str | None) -> Source:
     arrow = arrow_table(data, column, also)
-    connection.con.register("records", arrow)
+    problem = "the data cannot be read as numbers: DuckDB lacks their type"
     # DuckDB looks at types here, so that what it cannot read is refused whatever the records hold
-    records = quietly(
-        lambda: connection.table("records"), "the data cannot be read as numbers: DuckDB lacks their type"
-    )
+    quietly(lambda: connection.con.register("records", arrow), problem)
+    records = quietly(lambda: connection.table("records"), problem)
     return Source(connection, _readable(records, "duckdb", column, also), ordered=True, rows=arrow.num_rows)
 
 
