@@ -121,10 +121,47 @@ def _in_memory(data: Any, columns: Sequence[str]) -> bytes | None:
             return _digest(b"masked", _array(np.asarray(data)), _array(np.ma.getmaskarray(data)))
         if isinstance(data, np.ndarray):
             return None if data.dtype.hasobject else _digest(b"array", _array(data))
+        if not all(_plain(cells) for _, cells in _columns(data, columns)):
+            return _cell_by_cell(data, columns)
         arrow = _as_table(data, columns, pa)
         return None if arrow is None else _digest(b"arrow", _stream(arrow, pa))
     except Exception:  # no type holds all cells, or their own code fails; a message may quote them
         return _cell_by_cell(data, columns)
+
+
+def _columns(data: Any, columns: Sequence[str]) -> list[tuple[Any, Any]]:
+    """The columns of what may hold cells without a declared type: sequences and pandas objects."""
+    if type(data) in (list, tuple):
+        return [("x", data)]
+    if type(data) is dict:
+        return list(data.items()) if all(map(_stays, data.values())) else []
+    if type(data).__module__.split(".")[0] != "pandas":
+        return []
+    frame = data.to_frame() if data.ndim == 1 else data
+    chosen = [name for name in columns if name in frame.columns]
+    # without a choice of columns, the index is a column as well
+    levels = [] if chosen else range(frame.index.nlevels)
+    index = [(f"index {level}", frame.index.get_level_values(level)) for level in levels]
+    return index + list((frame[chosen] if chosen else frame).items())
+
+
+def _stays(cells: Any) -> bool:
+    """Whether a column of a dict is what it will be the next time; another sequence may not be, or have no end."""
+    import pyarrow as pa
+
+    return type(cells) in (list, tuple, np.ndarray) or isinstance(cells, pa.Array | pa.ChunkedArray)
+
+
+#: cells that Arrow keeps as they are; of a text among bytes it makes bytes, and of a sequence all that it iterates over
+_KEPT = (int, float, str, type(None), np.number, np.bool_)
+
+
+def _plain(cells: Any) -> bool:
+    """Whether a column has a declared type, or its cells need none."""
+    kind = getattr(cells, "dtype", _OBJECTS if type(cells) in (list, tuple) else None)
+    if hasattr(kind, "categories"):
+        kind, cells = kind.categories.dtype, kind.categories
+    return kind != _OBJECTS or all(issubclass(each, _KEPT) for each in set(map(type, cells)))
 
 
 def _cell_by_cell(data: Any, columns: Sequence[str]) -> bytes | None:
@@ -132,20 +169,7 @@ def _cell_by_cell(data: Any, columns: Sequence[str]) -> bytes | None:
 
     Otherwise one record of another kind would decide whether parts are charged in parallel.
     """
-    found: Sequence[tuple[Any, Any]]
-    if type(data) in (list, tuple):
-        found = [("x", data)]
-    elif type(data) is dict:
-        found = list(data.items())
-    elif type(data).__module__.split(".")[0] == "pandas":
-        frame = data.to_frame() if data.ndim == 1 else data
-        chosen = [name for name in columns if name in frame.columns]
-        levels = [] if chosen else range(frame.index.nlevels)
-        found = [(f"index {level}", frame.index.get_level_values(level)) for level in levels]
-        found += list((frame[chosen] if chosen else frame).items())
-    else:
-        return None
-    digest = hashlib.sha256()
+    digest, found = hashlib.sha256(), _columns(data, columns)
     try:
         for name, cells in found:
             digest.update(_digest(str(name).encode("utf-8", "replace"), str(len(cells)).encode()))
@@ -154,7 +178,7 @@ def _cell_by_cell(data: Any, columns: Sequence[str]) -> bytes | None:
                 digest.update(_digest(seen.encode("utf-8", "replace"), pickle.dumps(cell)))
     except Exception:  # what cannot be written down cannot be told from others
         return None
-    return _digest(b"cells", digest.digest())
+    return _digest(b"cells", digest.digest()) if found else None
 
 
 def _array(array: Any) -> bytes:
@@ -165,14 +189,10 @@ def _array(array: Any) -> bytes:
 
 
 def _as_table(data: Any, columns: Sequence[str], pa: Any) -> Any:
-    """The table that the data are; None for what is none, a `TypeError` where Arrow finds no type that keeps cells."""
     if type(data) in (list, tuple):
-        return _kept(pa.table({"x": pa.array(data)}), [_OBJECTS], pa)
+        return pa.table({"x": pa.array(data)})
     if type(data) is dict:
-        plain = (list, tuple, np.ndarray, pa.Array, pa.ChunkedArray)
-        if not all(type(value) in plain for value in data.values()):
-            return None
-        return _kept(pa.table(data), [getattr(value, "dtype", _OBJECTS) for value in data.values()], pa)
+        return pa.table(data) if _columns(data, columns) else None
     if isinstance(data, pa.Array | pa.ChunkedArray):
         return pa.table({"x": data})
     if isinstance(data, pa.RecordBatch):
@@ -185,29 +205,14 @@ def _as_table(data: Any, columns: Sequence[str], pa: Any) -> Any:
         data = arrow if isinstance(arrow, pa.Table) else pa.table({"x": arrow})
     if module == "pandas":
         if data.ndim == 1:
-            return _kept(pa.table({"x": pa.Array.from_pandas(data)}), [data.dtype], pa)
+            return pa.table({"x": pa.Array.from_pandas(data)})
         wanted = [name for name in columns if name in data.columns]
-        if wanted:
-            return _kept(pa.Table.from_pandas(data[wanted], preserve_index=False), list(data[wanted].dtypes), pa)
         # without a choice of columns, the index is a column as well
-        index = [data.index.get_level_values(level).dtype for level in range(data.index.nlevels)]
-        return _kept(pa.Table.from_pandas(data), [*data.dtypes, *index], pa)
+        return pa.Table.from_pandas(data[wanted], preserve_index=False) if wanted else pa.Table.from_pandas(data)
     if not isinstance(data, pa.Table):
         return None
     wanted = [name for name in columns if name in data.column_names]
     return data.select(wanted) if wanted else data
-
-
-def _kept(table: Any, declared: Sequence[Any], pa: Any) -> Any:
-    """The table, if the types that Arrow found for objects keep them: of a text among bytes it makes bytes."""
-    of = pa.types
-    kept = (of.is_integer, of.is_floating, of.is_boolean, of.is_string, of.is_large_string, of.is_null)
-    for found, kind in zip(table.schema.types, declared, strict=False):
-        value = found.value_type if of.is_dictionary(found) else found
-        objects = getattr(getattr(kind, "categories", None), "dtype", kind) == _OBJECTS
-        if objects and not any(keeps(value) for keeps in kept):
-            raise TypeError
-    return table
 
 
 class _Hashing:
