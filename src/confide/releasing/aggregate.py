@@ -191,7 +191,8 @@ def _check(channel: Channel, row: dict[str, Any], missing: object, part: Part | 
             "(rows:0:1000 or hashed:id:0:0.1), or give data that hold this part alone"
         )
         most = read_at_most(channel.n)
-        found = row["n"] if row["n"] <= most else f"more than {most:,}"
+        # a source that is cut off there has one more
+        found = f"more than {most:,}" if row["n"] == most + 1 else row["n"]
         raise DataError(
             f"there are {found} records, but the channel is made for n = {channel.n}; n is public, correct it"
             f"{named if isinstance(part, str) else ''}"

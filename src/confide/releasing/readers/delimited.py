@@ -16,6 +16,7 @@ Only the bytes of the fields asked for reach the engine, as texts, which it read
 from __future__ import annotations
 
 import csv
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -71,12 +72,12 @@ class Delimited:
 
     def _bounded(self) -> Iterator[Any]:
         """The batches of all files, or of as many records as it takes to know that there are too many."""
-        seen = 0
+        left = math.inf if self._most is None else self._most + 1
         for file, layout in self._layouts:
             for batch in self._batches(file, layout):
-                yield batch
-                seen += batch.num_rows
-                if self._most is not None and seen > self._most:
+                yield batch if batch.num_rows <= left else batch.slice(0, int(left))
+                left -= batch.num_rows
+                if left <= 0:
                     return
 
     def _batches(self, file: File, layout: Layout) -> Iterator[Any]:
