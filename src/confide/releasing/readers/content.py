@@ -158,7 +158,7 @@ _KEPT = (int, float, str, type(None), np.number, np.bool_)
 
 def _plain(cells: Any) -> bool:
     """Whether a column has a declared type, or its cells need none."""
-    kind = getattr(cells, "dtype", _OBJECTS if type(cells) in (list, tuple) else None)
+    kind: Any = getattr(cells, "dtype", _OBJECTS if type(cells) in (list, tuple) else None)
     if hasattr(kind, "categories"):
         kind, cells = kind.categories.dtype, kind.categories
     return kind != _OBJECTS or all(issubclass(each, _KEPT) for each in set(map(type, cells)))
