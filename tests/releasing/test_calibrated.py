@@ -56,3 +56,22 @@ def test_noise_that_follows_the_records_is_not_written():
     from confide.published.codec import encode
 
     assert "noise" not in encode(cf.Release(median, 1.5))
+
+
+@pytest.mark.parametrize("noise", [cf.Laplace, cf.Gaussian])
+@pytest.mark.parametrize("promise", [cf.PureDP(1.0), cf.ZCDP(0.5), cf.GDP(1.0), cf.ApproxDP(1.0, 1e-6)])
+@pytest.mark.parametrize("step", [None, 0.01])
+def test_more_noise_than_is_needed_keeps_every_promise_and_less_none(noise, promise, step):
+    """The promise of a scale alone is in another unit, and what it implies in the file's may be less than is kept."""
+    from confide.published.codec import encode
+
+    if noise is cf.Gaussian and isinstance(promise, cf.PureDP):
+        return
+    channel = cf.Channel(cf.Mean("x", bounds=(0, 1)), noise(promise, step=step), n=100)
+    form = encode(cf.Release(channel, 0.42))
+    for more in (1 + 1e-5, 1.1, 2.0, 1e6):
+        read = parse(json.dumps(form | {"noise": form["noise"] * more}))
+        assert read.channel.law.noise.scale == pytest.approx(form["noise"] * more, rel=1e-12)
+    for less in (1 - 1e-5, 0.9, 1e-6):
+        with pytest.raises(FileError, match="guarantee is not the one"):
+            parse(json.dumps(form | {"noise": form["noise"] * less}))

@@ -230,3 +230,10 @@ def test_no_seeded_generator_is_named_in_the_release_package():
         assert not any(
             word in text for word in ("np.random", "numpy.random", "jax.random", "import random", "import jax")
         ), path
+
+
+def test_ranks_that_cannot_be_told_apart_are_refused_before_a_record_is_read():
+    with pytest.raises(cf.IncompatibleError, match="too small to be told from 0"):
+        plan.plan_of(cf.Channel(cf.Median("x", (0, 1)), cf.Exponential(cf.PureDP(1e-12)), n=1000))
+    with pytest.raises(cf.IncompatibleError, match="would look at"):
+        cf.Channel(cf.Median("x", (0, 1)), cf.Exponential(cf.PureDP(1e-12)), n=2**53)

@@ -237,15 +237,3 @@ def told(error):
             text += [repr(value) for value in trace.tb_frame.f_locals.values()]
         trace = trace.tb_next
     return " ".join(text)
-
-
-def test_records_that_differ_in_dates_or_bytes_alone_have_places():
-    """Two of them that change places are other people at these positions."""
-    import datetime
-
-    from confide.releasing.readers.content import _cell_by_cell
-
-    early, late = datetime.date(2020, 1, 1), datetime.date(2021, 1, 1)
-    for one, other in ((early, late), (b"a", b"b")):
-        rest = [object, 3, "x"]
-        assert _cell_by_cell([one, other, *rest], ["x"]) != _cell_by_cell([other, one, *rest], ["x"])

@@ -44,7 +44,6 @@ def test_jax_arrays_and_ibis_tables(tmp_path):
     import jax
 
     assert total(jax.numpy.asarray(X, dtype="float32")) == EXPECTED
-    assert total(ibis.memtable({"a": X, "b": X}), "b") == EXPECTED
     connection = ibis.duckdb.connect(tmp_path / "people.duckdb")
     quoted = '"' + HOSTILE.replace('"', '""') + '"'
     connection.con.register("memory", pa.table({HOSTILE: X}))
@@ -55,6 +54,13 @@ def test_jax_arrays_and_ibis_tables(tmp_path):
     assert total(connection, HOSTILE, HOSTILE) == EXPECTED
     connection.disconnect()
     assert total(f"duckdb://{tmp_path}/people.duckdb", HOSTILE, HOSTILE) == EXPECTED
+
+
+def test_decimals_that_count_hundreds():
+    """DuckDB fails for good on a negative scale, which Arrow has."""
+    hundreds = pa.array([100, 300, 200, 0, 0, 500]).cast(pa.decimal128(19, 0)).cast(pa.decimal128(19, -2))
+    wide = cf.Channel(cf.Mean("x", (0, 1000)), cf.Laplace(cf.PureDP(1.0)), n=6)
+    assert total(hundreds, channel=wide) == total([100, 300, 200, 0, 0, 500], channel=wide)
 
 
 def test_files_and_globs(tmp_path):
@@ -186,6 +192,40 @@ def test_a_database_whose_file_brings_its_own_functions_is_refused(tmp_path, mac
         total(f"duckdb://{tmp_path}/people.duckdb", "x", "t")
 
 
+@pytest.mark.parametrize(
+    "macro",
+    ["duckdb_functions() AS TABLE SELECT 'other' AS function_name, FALSE AS internal", "lower(a) AS 'other'", '"="(a, b) AS a'],
+)  # fmt: skip
+def test_functions_of_a_database_cannot_hide_each_other(tmp_path, macro):
+    """A macro called as the listing of functions, or as what the listing computes with, once hid one called sum."""
+    import duckdb
+
+    path = tmp_path / "people.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("CREATE TABLE t AS SELECT range::DOUBLE AS x FROM range(6)")
+        connection.execute('CREATE MACRO "sum"(a) AS max(a) * 1000')
+        connection.execute(f"CREATE MACRO {macro}")
+    with pytest.raises(DataError, match="of its own"):
+        total(f"duckdb://{path}", "x", "t")
+
+
+def test_an_ibis_table_over_arrow_is_refused(tmp_path):
+    """Arrow finds types in records too: hexadecimal cells of a CSV file were numbers, or missing, by another's text."""
+    import ibis
+    import pyarrow.csv
+    import pyarrow.dataset
+
+    path = tmp_path / "people.csv"
+    path.write_text("x\n3\n" + "0x10\n" * 5)
+    user = ibis.duckdb.connect()
+    user.con.register("files", pyarrow.dataset.dataset(path, format="csv"))
+    user.con.register("stream", pyarrow.csv.open_csv(path))
+    guessed = [user.table("files"), user.table("stream"), ibis.memtable(pyarrow.dataset.dataset(path, format="csv"))]
+    for table in [*guessed, ibis.memtable({"x": X}), ibis.memtable(pd.DataFrame({"x": X}))]:
+        with pytest.raises(DataError, match=r"types.*give the data"):
+            total(table, "x", missing=0.0)
+
+
 def test_an_ibis_table_whose_types_follow_from_records_is_refused(tmp_path):
     """DuckDB guesses the types of a text file by a sample: the first record once rounded 15,000 others, or did not."""
     import ibis
@@ -203,7 +243,7 @@ def test_an_ibis_table_whose_types_follow_from_records_is_refused(tmp_path):
             total(table, "x", missing=0.0)
     pq.write_table(pa.table({"x": X}), tmp_path / "people.parquet")
     user.con.execute("CREATE TABLE t AS SELECT unnest(?::DOUBLE[]) AS x", [X.tolist()])
-    declared = [user.read_parquet(tmp_path / "people.parquet"), user.table("t"), ibis.memtable({"x": X})]
+    declared = [user.read_parquet(tmp_path / "people.parquet"), user.table("t")]
     assert all(total(table, "x") == EXPECTED for table in declared)
 
 

@@ -144,12 +144,21 @@ def _agree(told: Privacy, computed: Privacy) -> bool:
     )
 
 
+def _keeps(told: Privacy, asked: Channel, channel: Channel) -> bool:
+    """Whether a file tells what its channel was asked for, and that is kept if its noise would be other noise today.
+
+    More noise than is needed keeps the same promise, in whatever unit that is; less may keep what is told by itself.
+    """
+    law: Any = channel.law
+    same = _agree(told, asked.guarantee) and (channel is asked or law.noise.scale >= (_calibrated(asked) or 0.0))
+    return same or (channel is not asked and channel.guarantee.implies(told))
+
+
 def decode(form: ReleaseForm, folder: Path) -> Release:
     """The release of a form, with all that can be checked against something else checked."""
     asked = decode_channel(form.channel)
     channel, told = _with_noise(asked, form.noise), decode_privacy(form.guarantee.model_dump())
-    # noise that would be calibrated otherwise today keeps what it was told to keep, or the file is refused
-    if not (_agree(told, channel.guarantee) if channel is asked else channel.guarantee.implies(told)):
+    if not _keeps(told, asked, channel):
         raise FileError("the guarantee is not the one that the channel gives")
     if (form.value is None) != (form.records is not None) or (form.records and form.integers):
         raise FileError("exactly one of `value` and `records` must say what came out")

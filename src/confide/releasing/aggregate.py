@@ -19,6 +19,7 @@ from confide.published.part import Hashed, Part, Rows
 from confide.releasing.quantise import quantised
 from confide.releasing.ranks import window_of
 from confide.releasing.readers.engine import batches_of, rows_of
+from confide.releasing.readers.memory import read_at_most
 from confide.releasing.readers.source import Source
 from confide.releasing.whole_numbers import Plan
 
@@ -188,8 +189,11 @@ def _check(channel: Channel, row: dict[str, Any], missing: object, part: Part | 
             f"; a part that is a name, as {part!r} is, selects no records: select them with Rows or Hashed "
             "(rows:0:1000 or hashed:id:0:0.1), or give data that hold this part alone"
         )
+        most = read_at_most(channel.n)
+        # a source that is cut off there has one more
+        found = f"more than {most:,}" if row["n"] == most + 1 else row["n"]
         raise DataError(
-            f"there are {row['n']} records, but the channel is made for n = {channel.n}; n is public, correct it"
+            f"there are {found} records, but the channel is made for n = {channel.n}; n is public, correct it"
             f"{named if isinstance(part, str) else ''}"
         )
 

@@ -122,11 +122,14 @@ def _planned(channel: Channel) -> Plan:
     match channel.law:
         case SmoothLaw():
             smooth = Smooth(channel, grid_of(channel))
+            smooth.damping(0)
             # the largest scale that any records can give: whether it fits must not depend on the records
             check_scale(round_up(Fraction(smooth.grid.widths[0]) / Fraction(channel.law.alpha)))
             return smooth
         case ExponentialLaw():
-            return RanksPlan(channel, grid_of(channel))
+            ranks = RanksPlan(channel, grid_of(channel))
+            ranks.damping(0)  # refused here, where no record has been read
+            return ranks
         case ResponseLaw():
             return ResponsePlan(channel, grid_of(channel))
         case AdditiveLaw():

@@ -66,11 +66,16 @@ class Smooth(Plan):
     stays in this process.
     """
 
+    def damping(self, count: int) -> list[int]:
+        """How much the ranks count that are 0, …, `count` away; refused if β is too small."""
+        law: Any = self.channel.law
+        return damping(law.beta - _CHARGE, count)
+
     def scale(self, window: Any) -> float:
         """S/α, rounded up. Secret: it depends on the records."""
         law: Any = self.channel.law
         cap = law.cap
-        factors = damping(law.beta - _CHARGE, cap)
+        factors = self.damping(cap)
         below, above = window[cap::-1], window[cap:]
         # A_k: the largest distance between ranks m − a and m + b with a + b = k + 1
         gaps = (int(np.max(above[k + 1 :: -1] - below[: k + 2])) for k in range(cap))
@@ -110,10 +115,15 @@ class RanksPlan(Plan):
     which uses nothing else. An interval, a cell of length 1 in it and hence the rounded point are drawn exactly.
     """
 
+    def damping(self, count: int) -> list[int]:
+        """How much the ranks count that are 0, …, `count` away; refused if ε is too small."""
+        law: Any = self.channel.law
+        return damping(law.rate, count)
+
     def pieces(self, exact: Any) -> tuple[list[int], list[int]]:
         """The ends of the intervals, and how much a cell of length 1 weighs in each."""
         law: Any = self.channel.law
-        factors = damping(law.rate, law.cap)
+        factors = self.damping(law.cap)
         edges = [self.grid.low[0], *(int(value) for value in exact), self.grid.high[0]]
         return edges, [factors[max(law.cap - i, i - law.cap - 1)] for i in range(len(edges) - 1)]
 

@@ -45,7 +45,8 @@ def release(
     With a `ledger` the data set's budget is spent and the release is stored in one transaction, and asking again
     for the same release from the same data returns the stored one for free, unless `fresh`. Files and data in memory
     are the same if their content is, tables of a database if URL and name are; an Ibis table, or what changes while it
-    is read, is never taken for the same. Without a ledger, nobody keeps count.
+    is read, is never taken for the same. So an answer that is read back tells that no record has changed since: where
+    that is a secret, say `fresh`. Without a ledger, nobody keeps count.
 
     `missing` says what to do with missing, infinite and undefined values: refuse them (None), impute a public
     number within the bounds, or drop them ("public": only if it is no secret which records lack a value). `part` is

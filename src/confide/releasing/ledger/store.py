@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import secrets
 import uuid
 from collections.abc import Callable
@@ -53,6 +54,9 @@ def _sqlite(file: str | None) -> sa.Engine:
         raise LedgerError("a ledger in memory would forget what was spent; give the path of a file")
     # links resolved, so that it means the same place after a change of folder
     path = Path(file).resolve()
+    # for its owner alone, unless they open it to others: with its key and its digests a guess of all records is checked
+    with contextlib.suppress(OSError):  # it exists, or SQLite will say why it cannot be made
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     url = sa.URL.create("sqlite", database=str(path))
     engine = sa.create_engine(url, connect_args={"timeout": PATIENCE}, **_QUIET)
 

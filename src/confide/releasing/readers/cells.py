@@ -129,6 +129,8 @@ def number_of(cell: Any) -> float:
             return float(cell) if len(cell) <= LONGEST and _number.match(cell) else math.nan
         if isinstance(cell, int | float | Decimal | Fraction):
             return float(cell)
+        if not hasattr(type(cell), "__array__"):
+            return math.nan  # a sequence would be iterated over, and may have no end
         array = np.asarray(cell)
         readable = array.ndim == 0 and array.dtype.kind in "fiub" and not np.ma.is_masked(cell)
         return float(array) if readable else math.nan

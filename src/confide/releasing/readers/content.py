@@ -6,9 +6,9 @@ the records, so it is keyed with the ledger's secret before it is written, and i
 
 from __future__ import annotations
 
-import datetime
 import hashlib
 import os
+import pickle
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -26,6 +26,8 @@ from confide.releasing.readers.memory import UNREADABLE
 #: bytes that are digested at once, each block in a thread of its own
 BLOCK = 2**23
 _THREADS = 4
+#: the type of a column of which nothing is declared
+_OBJECTS = np.dtype(object)
 
 
 @dataclass(frozen=True)
@@ -119,42 +121,64 @@ def _in_memory(data: Any, columns: Sequence[str]) -> bytes | None:
             return _digest(b"masked", _array(np.asarray(data)), _array(np.ma.getmaskarray(data)))
         if isinstance(data, np.ndarray):
             return None if data.dtype.hasobject else _digest(b"array", _array(data))
+        if not all(_plain(cells) for _, cells in _columns(data, columns)):
+            return _cell_by_cell(data, columns)
         arrow = _as_table(data, columns, pa)
         return None if arrow is None else _digest(b"arrow", _stream(arrow, pa))
-    except (pa.ArrowException, TypeError, ValueError, AttributeError, OverflowError, KeyError):
+    except Exception:  # no type holds all cells, or their own code fails; a message may quote them
         return _cell_by_cell(data, columns)
 
 
-#: what is neither a number nor an identifier, and shows by its text which it is
-_TOLD = (bytes, datetime.date, datetime.datetime, datetime.time, datetime.timedelta)
+def _columns(data: Any, columns: Sequence[str]) -> list[tuple[Any, Any]]:
+    """The columns of what may hold cells without a declared type: sequences and pandas objects."""
+    if type(data) in (list, tuple):
+        return [("x", data)]
+    if type(data) is dict:
+        return list(data.items()) if all(map(_stays, data.values())) else []
+    if type(data).__module__.split(".")[0] != "pandas":
+        return []
+    frame = data.to_frame() if data.ndim == 1 else data
+    chosen = [name for name in columns if name in frame.columns]
+    # without a choice of columns, the index is a column as well
+    levels = [] if chosen else range(frame.index.nlevels)
+    index = [(f"index {level}", frame.index.get_level_values(level)) for level in levels]
+    return index + list((frame[chosen] if chosen else frame).items())
+
+
+def _stays(cells: Any) -> bool:
+    """Whether a column of a dict is what it will be the next time; another sequence may not be, or have no end."""
+    import pyarrow as pa
+
+    return type(cells) in (list, tuple, np.ndarray) or isinstance(cells, pa.Array | pa.ChunkedArray)
+
+
+#: cells that Arrow keeps as they are; of a text among bytes it makes bytes, and of a sequence all that it iterates over
+_KEPT = (int, float, str, type(None), np.number, np.bool_)
+
+
+def _plain(cells: Any) -> bool:
+    """Whether a column has a declared type, or its cells need none."""
+    kind: Any = getattr(cells, "dtype", _OBJECTS if type(cells) in (list, tuple) else None)
+    if hasattr(kind, "categories"):
+        kind, cells = kind.categories.dtype, kind.categories
+    return kind != _OBJECTS or all(issubclass(each, _KEPT) for each in set(map(type, cells)))
 
 
 def _cell_by_cell(data: Any, columns: Sequence[str]) -> bytes | None:
-    """A digest of columns that Arrow finds no type for, of each cell as a reader sees it.
+    """A digest of columns that Arrow finds no type for, of each cell and of how a reader sees it.
 
     Otherwise one record of another kind would decide whether parts are charged in parallel.
     """
-    found: Sequence[tuple[Any, Any]]
-    if type(data) in (list, tuple):
-        found = [("x", data)]
-    elif type(data) is dict:
-        found = list(data.items())
-    elif type(data).__module__.split(".")[0] == "pandas":
-        frame = data.to_frame() if data.ndim == 1 else data
-        chosen = [name for name in columns if name in frame.columns]
-        levels = [] if chosen else range(frame.index.nlevels)
-        found = [(f"index {level}", frame.index.get_level_values(level)) for level in levels]
-        found += list((frame[chosen] if chosen else frame).items())
-    else:
+    digest, found = hashlib.sha256(), _columns(data, columns)
+    try:
+        for name, cells in found:
+            digest.update(_digest(str(name).encode("utf-8", "replace"), str(len(cells)).encode()))
+            for cell in cells:
+                seen = f"{type(cell).__qualname__} {number_of(cell)!r} {identifier_of(cell)!r}"
+                digest.update(_digest(seen.encode("utf-8", "replace"), pickle.dumps(cell)))
+    except Exception:  # what cannot be written down cannot be told from others
         return None
-    digest = hashlib.sha256()
-    for name, cells in found:
-        digest.update(_digest(str(name).encode("utf-8", "replace"), str(len(cells)).encode()))
-        for cell in cells:
-            told = repr(cell) if type(cell) in _TOLD else ""
-            seen = f"{type(cell).__qualname__} {number_of(cell)!r} {identifier_of(cell)!r} {told}"
-            digest.update(_digest(seen.encode("utf-8", "replace")))
-    return _digest(b"cells", digest.digest())
+    return _digest(b"cells", digest.digest()) if found else None
 
 
 def _array(array: Any) -> bytes:
@@ -168,14 +192,15 @@ def _as_table(data: Any, columns: Sequence[str], pa: Any) -> Any:
     if type(data) in (list, tuple):
         return pa.table({"x": pa.array(data)})
     if type(data) is dict:
-        plain = (list, tuple, np.ndarray, pa.Array, pa.ChunkedArray)
-        return pa.table(data) if all(type(value) in plain for value in data.values()) else None
+        return pa.table(data) if _columns(data, columns) else None
     if isinstance(data, pa.Array | pa.ChunkedArray):
         return pa.table({"x": data})
     if isinstance(data, pa.RecordBatch):
         data = pa.Table.from_batches([data])
     module = type(data).__module__.split(".")[0]
     if module == "polars":
+        if any(kind.is_object() for kind in (getattr(data, "dtypes", None) or [data.dtype])):
+            return None  # Arrow gets where the objects are, not what they are
         arrow = data.to_arrow()
         data = arrow if isinstance(arrow, pa.Table) else pa.table({"x": arrow})
     if module == "pandas":

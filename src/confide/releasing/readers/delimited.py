@@ -16,6 +16,7 @@ Only the bytes of the fields asked for reach the engine, as texts, which it read
 from __future__ import annotations
 
 import csv
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -26,7 +27,7 @@ from confide.published.errors import DataError
 from confide.releasing.readers.cells import LONGEST
 from confide.releasing.readers.engine import quietly
 from confide.releasing.readers.files import File, is_tab_separated, open_bytes
-from confide.releasing.readers.memory import check_identifier, wanted
+from confide.releasing.readers.memory import check_identifier, read_at_most, wanted
 
 #: bytes that are looked at together: few enough that memory for them is used again and again, not asked for anew
 BLOCK = 2**18
@@ -55,7 +56,7 @@ class Delimited:
         import pyarrow as pa
 
         self._stop = stop if len(files) == 1 else None
-
+        self._most = None if stop is None else read_at_most(stop)
         lines = quietly(lambda: [_first_line(file) for file in files], "the file cannot be read as CSV")
         self._layouts = [
             (file, layout_of(line, file, column, identifier)) for file, line in zip(files, lines, strict=True)
@@ -66,8 +67,18 @@ class Delimited:
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         import pyarrow as pa
 
-        batches = (batch for file, layout in self._layouts for batch in self._batches(file, layout))
-        return pa.RecordBatchReader.from_batches(self._schema, batches).__arrow_c_stream__(requested_schema)
+        reader = pa.RecordBatchReader.from_batches(self._schema, self._bounded())
+        return reader.__arrow_c_stream__(requested_schema)
+
+    def _bounded(self) -> Iterator[Any]:
+        """The batches of all files, or of as many records as it takes to know that there are too many."""
+        left = math.inf if self._most is None else self._most + 1
+        for file, layout in self._layouts:
+            for batch in self._batches(file, layout):
+                yield batch if batch.num_rows <= left else batch.slice(0, int(left))
+                left -= batch.num_rows
+                if left <= 0:
+                    return
 
     def _batches(self, file: File, layout: Layout) -> Iterator[Any]:
         import pyarrow as pa

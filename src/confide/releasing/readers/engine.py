@@ -83,9 +83,9 @@ def check_functions(connection: Any) -> None:
 
     What it would compute for one record, or for all of them, nobody has proved anything about.
     """
-    taken = set(_functions(connection, internal=False))
+    taken = _functions(connection, "NOT internal")
     # most databases have none, and DuckDB has thousands
-    taken &= set(_functions(connection, internal=True)) if taken else set()
+    taken &= _functions(connection, "internal") if taken else taken
     if taken:
         raise DataError(
             f"the database has a function {min(taken)!r} of its own, which would be computed instead of DuckDB's; "
@@ -93,8 +93,9 @@ def check_functions(connection: Any) -> None:
         )
 
 
-#: functions that DuckDB reads tables with whose types are declared: by a table, a schema of Arrow or of a Parquet file
-_TYPED = ("SEQ_SCAN", "ARROW_SCAN", "PYTHON_ARROW_SCAN", "PARQUET_SCAN", "READ_PARQUET")
+#: functions that DuckDB reads tables with whose types are declared: by a table, or by the schema of a Parquet file. Not
+#: Arrow's: what lies behind its name may be a CSV file, or objects of Python, whose types Arrow found in some records
+_TYPED = ("SEQ_SCAN", "PARQUET_SCAN", "READ_PARQUET")
 
 
 def check_types(connection: Any, table: Any) -> None:
@@ -111,15 +112,16 @@ def check_types(connection: Any, table: Any) -> None:
         if function not in _TYPED:
             raise DataError(
                 f"DuckDB reads the table by {function.lower()}, which may find types by looking at records; give the "
-                "path of the file itself, which is read with declared types, or a table"
+                "data or the path of the file itself, which are read with declared types, or a table of the database"
             )
         plan += node.get("children", [])
 
 
-def _functions(connection: Any, *, internal: bool) -> list[str]:
-    query = "SELECT DISTINCT lower(function_name) FROM duckdb_functions() WHERE internal = ?"
+def _functions(connection: Any, which: str) -> set[str]:
+    """Names of functions, asked for without computing any: a macro may be called `lower`, `=` or `duckdb_functions`."""
+    query = f"SELECT function_name FROM system.main.duckdb_functions() WHERE {which}"
     problem = "the functions of the database cannot be listed"
-    return [name for (name,) in quietly(lambda: connection.con.execute(query, [internal]).fetchall(), problem)]
+    return {name.lower() for (name,) in quietly(lambda: connection.con.execute(query).fetchall(), problem)}
 
 
 def quietly(action: Callable[[], Result], problem: str) -> Result:

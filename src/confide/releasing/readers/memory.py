@@ -6,8 +6,8 @@ to hold: each cell is read by itself (`confide.releasing.readers.cells`).
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -17,22 +17,31 @@ from confide.published.errors import DataError
 from confide.releasing.readers.cells import identifier_of, number_of
 from confide.releasing.readers.engine import quietly
 
+_NUMBERS = (int, float, np.number, np.bool_)
 UNREADABLE = "the data cannot be read as numbers: give an array, a table or a path"
 
 
-def arrow_table(data: Any, column: str | None, identifier: str | None) -> Any:
+def read_at_most(stop: int) -> int:
+    """How many records are looked at where there must be `stop`: enough to say how many there are, were it a slip.
+
+    What has no end, or is far too much, is refused as soon as it is known to be too much.
+    """
+    return 2 * stop + 1_000_000
+
+
+def arrow_table(data: Any, column: str | None, identifier: str | None, stop: int | None = None) -> Any:
     """An Arrow table with a column `x` of numbers and, if an identifier is asked for, a column `id`."""
     import pyarrow as pa
 
     columns = _columns(data)
     if columns is None:
-        return pa.table({"x": quietly(lambda: _arrow(data, _numbers), UNREADABLE)})
+        return pa.table({"x": quietly(lambda: _arrow(data, _numbers, stop), UNREADABLE)})
     names = list(columns)
     name = wanted(column, names)
-    chosen = {"x": quietly(lambda: _arrow(columns[name](), _numbers), UNREADABLE)}
+    chosen = {"x": quietly(lambda: _arrow(columns[name](), _numbers, stop), UNREADABLE)}
     if identifier is not None:
         check_identifier(identifier, names, name)
-        chosen["id"] = quietly(lambda: _arrow(columns[identifier](), _identifiers), UNREADABLE)
+        chosen["id"] = quietly(lambda: _arrow(columns[identifier](), _identifiers, stop), UNREADABLE)
     if len({len(each) for each in chosen.values()}) > 1:
         raise DataError("the columns of the data are not equally long")
     return pa.table(chosen)
@@ -102,7 +111,7 @@ def _columns(data: Any) -> _Columns | None:
     return None
 
 
-def _arrow(data: Any, objects: Callable[[Any], Any]) -> Any:
+def _arrow(data: Any, objects: Callable[[Any], Any], stop: int | None) -> Any:
     """One column as an Arrow array; `objects` reads cells that have no declared type."""
     import pyarrow as pa
 
@@ -114,7 +123,9 @@ def _arrow(data: Any, objects: Callable[[Any], Any]) -> Any:
     if isinstance(data, pa.Array | pa.ChunkedArray):
         return _plain(data)
     if isinstance(data, Sequence) and not isinstance(data, str | bytes | range | memoryview):
-        return objects(data)
+        # a class of one's own may go on for longer than it says, and say more than memory holds
+        most = len(data) if stop is None else min(len(data), read_at_most(stop) + 1)
+        return objects(data if type(data) in (list, tuple) else list(islice(data, most)))
     array = np.ma.asarray(data) if isinstance(data, np.ma.MaskedArray) else np.asarray(data)
     if array.ndim != 1:
         raise DataError(UNREADABLE)
@@ -167,23 +178,19 @@ def _plain(array: Any) -> Any:
         return _plain(array.cast(kind.value_type))
     if pa.types.is_null(kind) or pa.types.is_float16(kind):
         return array.cast(pa.float64())
-    return array.cast(pa.string()) if pa.types.is_decimal256(kind) else array
+    wide = pa.types.is_decimal256(kind) or (pa.types.is_decimal(kind) and kind.scale < 0)
+    return array.cast(pa.string()) if wide else array
 
 
 def _numbers(cells: Any) -> Any:
     """Objects of Python as doubles, each by itself."""
     import pyarrow as pa
 
-    if not isinstance(cells, np.ndarray):
-        # where NumPy finds numbers alone, it has made of each what `float` makes of it
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                array = np.asarray(cells)
-            if array.ndim == 1 and array.dtype.kind in "fiub":
-                return _from_numpy(array)
-        except Exception:
-            array = None  # cells of different shapes, or beyond all types: one by one
+    # of numbers alone NumPy makes what `float` makes of each; whatever else there is, it would look into
+    if not isinstance(cells, np.ndarray) and all(issubclass(kind, _NUMBERS) for kind in set(map(type, cells))):
+        array = np.asarray(cells)
+        if array.dtype.kind in "fiub":
+            return _from_numpy(array)
     return pa.array(np.fromiter((number_of(cell) for cell in cells), np.float64, len(cells)))
 
 

@@ -78,7 +78,7 @@ def open_source(
     if isinstance(data, BaseBackend):
         return _of_database(data, _table(data, table), column, also)
     if not isinstance(data, str | Path):
-        return _owned(duckdb(), lambda connection: _of_memory(connection, data, column, also))
+        return _owned(duckdb(), lambda connection: _of_memory(connection, data, column, also, stop))
     text = str(data)
     scheme = _scheme(text)
     if not scheme or scheme in (*REMOTE, "file"):
@@ -121,13 +121,12 @@ def _owned(connection: Any, opened: Callable[[Any], Source]) -> Source:
     return replace(source, owned=True)
 
 
-def _of_memory(connection: Any, data: Any, column: str | None, also: str | None) -> Source:
-    arrow = arrow_table(data, column, also)
-    connection.con.register("records", arrow)
+def _of_memory(connection: Any, data: Any, column: str | None, also: str | None, stop: int | None) -> Source:
+    arrow = arrow_table(data, column, also, stop)
+    problem = "the data cannot be read as numbers: DuckDB lacks their type"
     # DuckDB looks at types here, so that what it cannot read is refused whatever the records hold
-    records = quietly(
-        lambda: connection.table("records"), "the data cannot be read as numbers: DuckDB lacks their type"
-    )
+    quietly(lambda: connection.con.register("records", arrow), problem)
+    records = quietly(lambda: connection.table("records"), problem)
     return Source(connection, _readable(records, "duckdb", column, also), ordered=True, rows=arrow.num_rows)
 
 
