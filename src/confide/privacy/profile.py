@@ -32,7 +32,7 @@ _LARGEST_LOG = 700.0
 
 
 def _root(function: Callable[[float], float], low: float, high: float) -> float:
-    """The root of an increasing or decreasing function, to the last float: by halving, which SciPy is not loaded for."""
+    """The root of an increasing or decreasing function, to the last float: by halving, without SciPy."""
     rising = function(low) < 0
     while low < (middle := low + (high - low) / 2) < high:
         low, high = (middle, high) if (function(middle) < 0) == rising else (low, middle)
