@@ -1,5 +1,6 @@
 """An unknown share of imputed records: the likelihood against enumeration and closed forms, and what is learnt."""
 
+import tracemalloc
 import warnings
 
 import numpy as np
@@ -9,6 +10,7 @@ from scipy import stats
 from scipy.special import logsumexp
 
 import confide as cf
+from confide.likelihood.record_law.levels import _summed
 from confide.missing import with_missing
 from confide.reporting import learning  # noqa: F401  # registers what is said of a posterior
 from confide.reporting.content import content
@@ -116,6 +118,21 @@ def test_vectors_are_normal_with_the_moments_of_both():
         assert model.log_likelihood([0.8, share], y, route="normal") == pytest.approx(wanted, abs=1e-9)
 
 
+def test_many_levels_need_no_matrix_of_members():
+    rng, levels = np.random.default_rng(0), np.arange(3000.0)
+    places, weights = rng.integers(0, 3000, (2, 4000)), rng.random((2, 3, 4000))
+    tracemalloc.start()
+    found = _summed(levels[places], weights, levels)
+    assert tracemalloc.get_traced_memory()[1] < 20 * weights.nbytes
+    tracemalloc.stop()
+    for row in range(2):
+        for part in range(3):
+            np.testing.assert_allclose(
+                found[row, part, :3000], [weights[row, part][places[row] == i].sum() for i in range(3000)], atol=1e-13
+            )
+
+
+@pytest.mark.slow
 def test_large_counts_by_a_fast_transform():
     """Nine thousand levels took 32 GB, and these eight."""
     n, c, high = 8, 2500, 5000
