@@ -27,6 +27,7 @@ from confide.inference.kernel.proposal import Walk, check_walk
 from confide.inference.method import Lengths, Method
 from confide.inference.problem import Problem
 from confide.inference.quadrature import grid
+from confide.inference.quadrature.plane import Unresolved
 from confide.inference.sampling import assemble, nuts
 from confide.inference.sampling.longer import long_enough
 from confide.likelihood.joint_law import Joint
@@ -74,7 +75,10 @@ class NUTS(Method):
 
 @dataclass(frozen=True)
 class GridOrNUTS(Method):
-    """What `auto` means by quadrature: where that does not resolve two parameters, NUTS, which is said."""
+    """What `auto` means by quadrature: where that does not resolve two parameters, NUTS, which is said.
+
+    Its chains start where quadrature has found the mass, if it has, and are given a time, which is said too.
+    """
 
     name = "grid"
     on_likelihood = True
@@ -88,7 +92,8 @@ class GridOrNUTS(Method):
             if problem.prior.free_dimension == 1 or joint.simulated:
                 raise
             reason = f"quadrature did not serve ({failure}); this is NUTS"
-        found = NUTS().posterior(problem, joint, key, lengths)
+            known = nuts.inside(failure.plane, key, lengths.chains) if isinstance(failure, Unresolved) else None
+        found = nuts.posterior(problem, joint, key, *lengths, start=known, seconds=nuts.PATIENCE)
         warnings = (reason, *found.diagnostics.warnings)
         return replace(found, diagnostics=replace(found.diagnostics, warnings=warnings))
 
