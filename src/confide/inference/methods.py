@@ -29,7 +29,7 @@ from confide.inference.problem import Problem
 from confide.inference.quadrature import grid
 from confide.inference.quadrature.plane import Unresolved
 from confide.inference.sampling import assemble, nuts
-from confide.inference.sampling.longer import long_enough
+from confide.inference.sampling.longer import MOST, one_in_so_many
 from confide.likelihood.joint_law import Joint
 from confide.posterior import Posterior
 
@@ -70,7 +70,7 @@ class NUTS(Method):
     def posterior(self, problem: Problem, joint: Joint | None, key: jax.Array, lengths: Lengths) -> Posterior:
         """By NUTS."""
         assert joint is not None
-        return nuts.posterior(problem, joint, key, *lengths)
+        return nuts.posterior(problem, joint, key, lengths)
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class GridOrNUTS(Method):
                 raise
             reason = f"quadrature did not serve ({failure}); this is NUTS"
             known = nuts.inside(failure.plane, key, lengths.chains) if isinstance(failure, Unresolved) else None
-        found = nuts.posterior(problem, joint, key, *lengths, start=known, seconds=nuts.PATIENCE)
+        found = nuts.posterior(problem, joint, key, lengths, start=known, seconds=nuts.PATIENCE)
         warnings = (reason, *found.diagnostics.warnings)
         return replace(found, diagnostics=replace(found.diagnostics, warnings=warnings))
 
@@ -185,7 +185,7 @@ class MHAAR(OnLatents):
 
 @dataclass(frozen=True)
 class LongEnough(Method):
-    """What `auto` means by MHAAR: chains that are run again, longer, where the first have said too little."""
+    """What `auto` means by MHAAR: chains that go on where their draws have said too little."""
 
     chains: MHAAR
 
@@ -193,11 +193,8 @@ class LongEnough(Method):
 
     def posterior(self, problem: Problem, joint: Joint | None, key: jax.Array, lengths: Lengths) -> Posterior:
         """By as many steps as the chains ask for."""
-        return long_enough(
-            lambda draws: self.chains.posterior(problem, joint, key, lengths._replace(draws=draws)),
-            lengths.chains,
-            lengths.draws,
-        )
+        found = self.chains.posterior(problem, joint, key, lengths._replace(most=MOST))
+        return one_in_so_many(found, lengths.draws)
 
 
 @dataclass(frozen=True, kw_only=True)

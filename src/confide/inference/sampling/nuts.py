@@ -19,6 +19,7 @@ from confide._random import split_in_two
 from confide.errors import AccuracyError
 from confide.inference.diagnostics import diagnose
 from confide.inference.kernel import Marginal
+from confide.inference.method import Lengths
 from confide.inference.problem import Problem
 from confide.inference.quadrature.plane import Plane
 from confide.inference.sampling.assemble import marginal_target
@@ -81,9 +82,7 @@ def posterior(
     problem: Problem,
     joint: Joint,
     key: jax.Array,
-    chains: int,
-    warmup: int,
-    draws: int,
+    lengths: Lengths,
     *,
     start: np.ndarray | None = None,
     seconds: float = math.inf,
@@ -92,7 +91,7 @@ def posterior(
 
     An interrupt, and the end of the time that is given, return what is there.
     """
-    prior = problem.prior
+    prior, (chains, warmup, draws, _) = problem.prior, lengths
     target = marginal_target(problem, joint)
     for_start, for_run = split_in_two(key)
     free = starts(Marginal(), target, for_start, chains)[0] if start is None else start

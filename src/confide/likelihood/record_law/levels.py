@@ -28,7 +28,7 @@ def _levels(model: Model) -> Floats | None:
     return np.asarray(finite_values(model.population, statistic))
 
 
-def _summed(s: Floats, weights: Floats, levels: Floats) -> Floats:
+def _summed(s: Floats, weights: Floats, levels: Floats) -> Any:
     """Weights (B, …, J) of values (J,) or (B, J) summed over levels, on the last axis, with room for more."""
     between = 0.5 * (levels[1:] + levels[:-1])
     room = max(_FEWEST, 1 << (levels.size - 1).bit_length())
