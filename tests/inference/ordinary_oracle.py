@@ -151,6 +151,8 @@ class Asked:
         return -0.5 * quadratic - 0.5 * np.linalg.slogdet(covariance)[1]
 
 
+# far out a law is no number, and such θ are left out
+@np.errstate(divide="ignore", over="ignore", under="ignore", invalid="ignore")
 def posterior(asked: Asked, priors: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
     """Means and standard deviations, in the order of the parameters."""
     positive, parts = LAWS[asked.family][1], [prior_law(prior) for prior in priors.values()]
