@@ -183,3 +183,23 @@ def test_a_slow_likelihood_is_asked_for_at_few_theta(monkeypatch):
     found = cf.infer(*question.asked())
     assert sum(asked) < 5000
     agrees(found, question)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "mechanism", [cf.Exponential(cf.PureDP(1.0)), cf.SmoothCauchy(cf.PureDP(1.0))], ids=lambda each: type(each).__name__
+)
+def test_the_medians_of_two_hospitals_are_answered_within_a_minute(mechanism):
+    """Two parameters and windows of ranks: quadrature did not end in ten minutes."""
+    channels = [cf.Channel(cf.Median("x", (0, 60)), mechanism, n=n) for n in (800, 500)]
+    population = P.lognormal()
+    releases = [
+        cf.Release(channel, cf.Model(population, channel).simulate(key=i, theta=(2.0, 0.6)))
+        for i, channel in enumerate(channels)
+    ]
+    prior = {"loc": dist.Normal(2.0, 1.0), "scale": dist.LogNormal(-0.5, 0.5)}
+    began = time.process_time()
+    found = cf.infer(population, releases, prior, same_records=False)
+    assert time.process_time() - began < 60
+    low, high = found.interval(0.999)["loc"]
+    assert low < 2.0 < high
