@@ -3,9 +3,12 @@
 import io
 import sys
 import time
+from types import SimpleNamespace
 
+import numpyro.distributions as dist
 import pytest
 
+import confide as cf
 import confide._progress as progress
 from confide._call import remembered
 
@@ -47,7 +50,7 @@ def test_nothing_is_shown_in_a_file_or_beside_a_bar_or_for_short_work(quick, mon
     stream = quick(Terminal())
     with progress.working("infer"):
         pass
-    monkeypatch.setattr(progress.tqdm, "_instances", {object()}, raising=False)
+    monkeypatch.setattr(progress.tqdm, "_instances", [SimpleNamespace(last_print_n=1)], raising=False)
     with progress.working("infer"):
         time.sleep(0.05)
     assert stream.getvalue() == ""
@@ -67,3 +70,66 @@ def test_the_clock_stops_with_an_error_and_every_verb_has_one(quick):
     with progress.working("again"):
         time.sleep(0.1)
     assert "again: 0 s" in stream.getvalue()
+
+
+def test_the_clock_goes_on_beside_bars_that_are_not_shown_yet(quick):
+    """Many short pieces of work, each with a bar that waits: nothing was shown at all."""
+    stream = quick(Terminal())
+    with progress.working("infer"):
+        for _ in progress.progress(range(1), "one of many"):
+            time.sleep(0.1)
+    assert "infer: 0 s" in stream.getvalue()
+
+
+def test_the_clock_tells_what_is_done_so_far(quick):
+    stream = quick(Terminal())
+    with progress.working("infer"):
+        progress.counted(1000, "likelihoods")
+        progress.counted(500, "likelihoods")
+        time.sleep(0.1)
+    assert "infer: 0 s, 1,500 likelihoods (" in stream.getvalue()
+    with progress.working("again"):
+        time.sleep(0.1)
+    assert "again: 0 s (" in stream.getvalue()
+
+
+@pytest.fixture
+def steps(monkeypatch):
+    """How many steps each bar has, and is shown."""
+    found = {}
+
+    def bar(items, desc, total=None, **_):
+        items = list(items)
+        assert total in (None, len(items))
+        found.setdefault(desc, []).append(len(items))
+        return items
+
+    monkeypatch.setattr(progress, "tqdm", bar)
+    return found
+
+
+def test_quadrature_counts_its_likelihoods(steps):
+    channel = cf.Channel(cf.Mean("x", bounds=(0, 1)), cf.Laplace(cf.PureDP(1.0)), n=50)
+    progress._done.clear()
+    cf.infer(cf.populations.bernoulli(), cf.Release(channel, 0.31), {"probability": dist.Beta(1.0, 1.0)})
+    assert progress._done["likelihoods"] >= sum(steps["likelihood"]) > 0
+
+
+@pytest.mark.parametrize("mechanism", [cf.Exponential(cf.PureDP(1.0)), cf.SmoothCauchy(cf.PureDP(1.0), cap=3)])
+def test_simulated_windows_are_a_step_for_each_theta(steps, mechanism):
+    model = cf.Model(cf.populations.exponential(), cf.Channel(cf.Median("x", bounds=(0, 5)), mechanism, n=21))
+    model.log_likelihood([0.5, 1.0, 2.0], 0.9, route=cf.Pool(size=64))
+    assert steps.pop("simulated windows") == [3]
+    if isinstance(mechanism, cf.SmoothCauchy):
+        return  # whose program takes long to compile
+    cf.information(model, [0.5, 1.0], method=cf.Pool(), outer=64)
+    assert steps.pop("simulated windows") == [2]
+
+
+def test_the_information_of_a_vector_is_a_step_for_each_batch(steps, monkeypatch):
+    monkeypatch.setattr(sys.modules["confide.information.montecarlo"], "_BATCH", 1000)
+    vector = cf.Mean(["x", "x**2"], bounds=(-3, 3))
+    model = cf.Model(cf.populations.normal_mean(), cf.Channel(vector, cf.Laplace(cf.PureDP(1.0)), n=10))
+    found = cf.information(model, 0.5, method="replicates", outer=20, inner=20)
+    assert steps == {"Fisher information": [4]}
+    assert found.matrix.shape == (1, 1)

@@ -1,4 +1,4 @@
-"""Signs of life during long work, on a terminal only: bars where steps can be counted, else a clock.
+"""Signs of life during long work, on a terminal only: bars where the steps are known, else a clock that counts them.
 
 tqdm comes with numpyro, so it is always there.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TextIO, TypeVar
@@ -19,6 +20,8 @@ T = TypeVar("T")
 #: seconds before anything is shown, and between two looks at the clock
 _QUIET, _TICK = 2.0, 1.0
 _only = threading.Lock()
+#: what has been done while the clock runs
+_done: Counter[str] = Counter()
 
 
 def progress(items: Iterable[T], what: str, total: int | None = None) -> Iterator[T]:
@@ -26,16 +29,23 @@ def progress(items: Iterable[T], what: str, total: int | None = None) -> Iterato
     yield from tqdm(items, desc=what, total=total, delay=_QUIET, leave=False, disable=not sys.stderr.isatty())
 
 
+def counted(number: int, what: str) -> None:
+    """Say that so much more is done, of work whose end is not known: the clock tells it."""
+    _done[what] += number
+
+
 @contextmanager
 def working(what: str) -> Iterator[None]:
     """Show how long something has taken once it takes two seconds, for work whose steps nobody can count beforehand.
 
-    A compiler says nothing until it is done, and a search for the mass of a posterior does not know how far it is.
-    The clock stands still while there is a bar, and work inside of work has no clock of its own.
+    A compiler says nothing until it is done, and a search for the mass of a posterior does not know how far it is; what
+    is `counted` on the way is told. The clock stands still while a bar is shown, and work inside of work has no clock
+    of its own.
     """
     if not sys.stderr.isatty() or not _only.acquire(blocking=False):
         yield
         return
+    _done.clear()
     done = threading.Event()
     clock = threading.Thread(target=_tell, args=(what, done, sys.stderr), daemon=True)
     clock.start()
@@ -52,9 +62,11 @@ def _tell(what: str, done: threading.Event, stream: TextIO) -> None:
     wait = _QUIET
     while not done.wait(wait):
         wait = _TICK
-        if not getattr(tqdm, "_instances", ()):  # bars that are shown now
+        # a bar is there from the beginning, but shown only once it has waited for long enough
+        if not any(getattr(bar, "last_print_n", 1) for bar in list(getattr(tqdm, "_instances", ()))):
             told = True
-            text = f"\r{what}: {time.monotonic() - began:.0f} s (a first run compiles too)"
+            so_far = "".join(f", {number:,} {each}" for each, number in sorted(_done.items()))
+            text = f"\r{what}: {time.monotonic() - began:.0f} s{so_far} (a first run compiles too)"
             print(text, end="", file=stream, flush=True)
     if told:
         print("\r\x1b[K", end="", file=stream, flush=True)

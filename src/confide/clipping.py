@@ -56,8 +56,8 @@ class Clipping:
             return f"{text}; inference accounts for that, as far as the model is right beyond the bounds."
         clipped, own = (", ".join(f"{each:.4g}" for each in values) for values in (self.clipped, self.own))
         return (
-            f"{text}: what is published is about {clipped}, and would be about {own} without clipping. Inference "
-            "accounts for that, as far as the model is right beyond the bounds."
+            f"{text}: by the model the clipped statistic is {clipped} on average, and would be about {own} without "
+            "clipping. Inference accounts for that, as far as the model is right beyond the bounds."
         )
 
 
@@ -83,8 +83,9 @@ def clipping(model: Model, theta: Any) -> Clipping:
     >>> import confide as cf
     >>> channel = cf.Channel(cf.Mean("x", bounds=(0, 20)), cf.Laplace(cf.PureDP(1.0)), n=100)
     >>> print(clipping(cf.Model(cf.populations.exponential(), channel), 0.1))
-    Of the assumed population 13.5% lies outside [0, 20] and counts as the nearer end: what is published is about 8.647,
-    and would be about 10 without clipping. Inference accounts for that, as far as the model is right beyond the bounds.
+    Of the assumed population 13.5% lies outside [0, 20] and counts as the nearer end: by the model the clipped
+    statistic is 8.647 on average, and would be about 10 without clipping. Inference accounts for that, as far as the
+    model is right beyond the bounds.
     """
     population, statistic = model.population, model.channel.statistic
     share = float(clipped_share(population, statistic, theta))

@@ -11,7 +11,8 @@ _RUN = """
 import sys
 from confide_cli import run
 code = run(sys.argv[2:])
-print(sorted({"jax", "numpyro", "scipy", "numpy", "pandas", "matplotlib"} & set(sys.modules)), file=sys.stderr)
+heavy = {"jax", "numpyro", "scipy", "scipy.optimize", "numpy", "pandas", "matplotlib", "sqlalchemy.dialects.postgresql"}
+print(sorted(heavy & set(sys.modules)), file=sys.stderr)
 sys.exit(code)
 """
 

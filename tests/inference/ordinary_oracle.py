@@ -1,8 +1,8 @@
 """Posteriors of ordinary questions by NumPy and SciPy alone: a mesh over the parameters, and p(y | θ) at each.
 
-A threshold's count is binomial, and its likelihood a function of one probability. A mean's law is a plain Fourier
-integral, of what its transform differs by from a normal one, for which the integral is in closed form. A median is a
-quantile of a Beta variable. Two log moments of a thousand records are normal.
+A threshold's count is binomial, and its likelihood a function of one probability: with two parameters that is a ridge,
+and the mesh is one of the probability and of the parameter along it. A mean's law is a plain Fourier of what its transform differs by from a normal one, for which the integral is in closed form. A median is a quantile of
+a Beta variable. Two log moments of a thousand records are normal.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 from scipy.interpolate import CubicSpline
-from scipy.special import expit, log_ndtr, logsumexp
+from scipy.special import expit, gammainccinv, log_ndtr, logsumexp
 
 #: steps of the mesh each way, for one parameter and for two, in the first look and in the last
 _LINE, _LOOK, _PLANE = 1500, 41, 101
@@ -33,6 +33,14 @@ LAWS: dict[str, tuple[Callable[..., Any], tuple[bool, ...]]] = {
     "lognormal": (lambda loc, scale: stats.lognorm(scale, scale=np.exp(loc)), (False, True)),
     "gamma": (lambda concentration, rate: stats.gamma(concentration, scale=1 / rate), (True, True)),
     "laplace": (stats.laplace, (False, True)),
+}
+
+#: of two parameters that leave P(X > cut) = p: which is given, the other one, and |∂p/∂other| beside the density at cut
+ALONG: dict[str, tuple[int, Callable[..., Any], Callable[..., Any]]] = {
+    "normal": (1, lambda cut, p, variance: cut - np.sqrt(variance) * stats.norm.isf(p), lambda cut, mean: 1.0),
+    "lognormal": (1, lambda cut, p, scale: np.log(cut) - scale * stats.norm.isf(p), lambda cut, loc: cut),
+    "gamma": (0, lambda cut, p, shape: gammainccinv(shape, p) / cut, lambda cut, rate: cut / rate),
+    "laplace": (1, lambda cut, p, scale: cut - scale * stats.laplace.isf(p), lambda cut, loc: 1.0),
 }
 
 
@@ -74,14 +82,20 @@ class Asked:
 
     def _threshold(self, share: np.ndarray) -> np.ndarray:
         """A sum over binomial counts, tabulated in the logit of the probability."""
-        logit = np.linspace(-30.0, 30.0, 6001)
-        spread = 60 * np.sqrt(self.n) + 40
+        logit = self.logits(1001)
+        spread = 20 * np.sqrt(self.n) + 40
         k = np.arange(max(0, int(self.n * self.y - spread)), min(self.n, int(self.n * self.y + spread)) + 1)
         noise = -np.abs(self.y - k / self.n) / self.noise - np.log(2 * self.noise)
-        blocks = [stats.binom.logpmf(k, self.n, expit(part)[:, None]) for part in np.array_split(logit, 100)]
+        blocks = [stats.binom.logpmf(k, self.n, expit(part)[:, None]) for part in np.array_split(logit, 20)]
         table = np.concatenate([logsumexp(block + noise, axis=1) for block in blocks])
         share = share.clip(1e-12, 1 - 1e-12)
-        return CubicSpline(logit, np.maximum(table, -800.0))(np.log(share / (1 - share)))
+        found = CubicSpline(logit, table, extrapolate=False)(np.log(share / (1 - share)))
+        return np.where(np.isnan(found), -np.inf, found)
+
+    def logits(self, steps: int) -> np.ndarray:
+        """Logits of the probability beyond the cut, as far out as the count leaves any doubt: thirty deviations."""
+        reach = min(8.0, 60.0 / np.sqrt(self.n))
+        return np.log(self.y / (1 - self.y)) + np.linspace(-reach, reach, steps)
 
     def _rule(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Values x (J,) and masses (M, J) of clipped records: Gauss's rule in cells, or whole numbers."""
@@ -117,8 +131,8 @@ class Asked:
         sides = [0.5 * r**2 + sign * r * z + log_ndtr(-sign * z - r) for sign in (1, -1)]
         plain = np.exp(logsumexp(sides, axis=0)) / (2 * self.noise)
         found = plain + np.trapezoid(rest.real, t, axis=1) / np.pi
-        # what is left of a density far out is rounding
-        return np.where(found > 1e-9 / self.noise, np.log(np.maximum(found, 1e-300)), -np.inf)
+        # far out it is what the last frequency leaves out, some 1e-6, in places that a wide prior has many of
+        return np.where(found > 1e-5 / self.noise, np.log(np.maximum(found, 1e-300)), -np.inf)
 
     def _median(self, theta: np.ndarray) -> np.ndarray:
         m = (self.n + 1) // 2
@@ -137,9 +151,13 @@ class Asked:
         return -0.5 * quadratic - 0.5 * np.linalg.slogdet(covariance)[1]
 
 
+# far out a law is no number, and such θ are left out
+@np.errstate(divide="ignore", over="ignore", under="ignore", invalid="ignore")
 def posterior(asked: Asked, priors: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
     """Means and standard deviations, in the order of the parameters."""
     positive, parts = LAWS[asked.family][1], [prior_law(prior) for prior in priors.values()]
+    if asked.what == "threshold" and len(parts) == 2:
+        return _moments(*_on_ridge(asked, positive, parts))
 
     def log_density(free: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         theta = np.where(positive, np.exp(np.where(positive, free, 0.0)), free)
@@ -148,7 +166,7 @@ def posterior(asked: Asked, priors: dict[str, Any]) -> tuple[np.ndarray, np.ndar
 
     ends = np.asarray([[part.ppf(1e-7), part.isf(1e-7)] for part in parts])
     ends = np.where(np.asarray(positive)[:, None], np.log(np.maximum(ends, 1e-12)), ends)
-    looks = (_LINE,) if len(parts) == 1 else (_LOOK, _LOOK, _LOOK, _PLANE if asked.what != "threshold" else 1001)
+    looks = (_LINE,) if len(parts) == 1 else (_LOOK, _LOOK, _LOOK, _PLANE)
     for steps in (*looks[:1], *looks):
         axes = [np.linspace(low, high, steps) for low, high in ends]
         free = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(axes))
@@ -157,6 +175,28 @@ def posterior(asked: Asked, priors: dict[str, Any]) -> tuple[np.ndarray, np.ndar
         seen = free[log_p > log_p.max() - _NEGLIGIBLE]
         margin = (ends[:, 1] - ends[:, 0]) / (steps - 1)
         ends = np.stack([seen.min(axis=0) - margin, seen.max(axis=0) + margin], axis=1)
+    return _moments(theta, log_p)
+
+
+def _on_ridge(asked: Asked, positive: tuple[bool, ...], parts: list[Any]) -> tuple[np.ndarray, np.ndarray]:
+    """Parameters and log densities on a mesh of the probability beyond the cut, and of what leaves it as it is."""
+    given, other, steep = ALONG[asked.family]
+    assert positive[given]
+    along = np.linspace(*np.log(parts[given].ppf([1e-14, 1 - 1e-14])), 801)
+    logit, first = (part.ravel() for part in np.meshgrid(asked.logits(401), np.exp(along)))
+    second = other(asked.cut, expit(logit), first)
+    theta = np.stack([first, second] if given == 0 else [second, first], axis=-1)
+    kept = np.all(np.isfinite(theta), axis=1) & np.all((theta > 0) | ~np.asarray(positive), axis=1)
+    theta, logit, first, second = theta[kept], logit[kept], first[kept], second[kept]
+    # from the density of both parameters to that of the logarithm of one and the logit of the probability
+    slope = asked.law(theta).logpdf(asked.cut)[:, 0] + np.log(steep(asked.cut, second))
+    turned = np.log(expit(logit) * expit(-logit)) - slope + np.log(first)
+    log_prior = sum(part.logpdf(column) for part, column in zip(parts, theta.T, strict=True))
+    log_p = asked.log_likelihood(theta) + log_prior + turned
+    return theta, np.where(np.isnan(log_p), -np.inf, log_p)  # where a law is no number
+
+
+def _moments(theta: np.ndarray, log_p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     share = np.exp(log_p - log_p.max())
     share /= share.sum()
     mean = share @ theta

@@ -6,32 +6,47 @@ import pytest
 
 import confide as cf
 from confide.inference.diagnostics import diagnose
-from confide.inference.sampling.longer import long_enough
+from confide.inference.methods import LongEnough
+from confide.inference.sampling import run as runner
+from confide.inference.sampling.longer import one_in_so_many, times
 from confide.posterior import Posterior
 
 
-def chains(stickiness):
-    """A run of an autoregressive chain, and how often it was asked for."""
-    asked = []
-
-    def run(draws):
-        asked.append(draws)
-        rng = np.random.default_rng(0)
-        x = np.zeros((4, draws))
-        for t in range(1, draws):
-            x[:, t] = stickiness * x[:, t - 1] + np.sqrt(1 - stickiness**2) * rng.normal(size=4)
-        return Posterior({"a": x}, "mhaar", "z", diagnose({"a": x}, 0.4, None, []), None)
-
-    return run, asked
+def chains(stickiness, draws):
+    """Autoregressive chains."""
+    rng = np.random.default_rng(0)
+    x = np.zeros((4, draws))
+    for t in range(1, draws):
+        x[:, t] = stickiness * x[:, t - 1] + np.sqrt(1 - stickiness**2) * rng.normal(size=4)
+    return {"a": x}
 
 
-@pytest.mark.parametrize(("stickiness", "expected"), [(0.2, [1000]), (0.88, [1000, 2000]), (0.99, [1000, 4000])])
-def test_chains_are_run_as_long_as_they_ask_for(stickiness, expected):
-    run, asked = chains(stickiness)
-    found = long_enough(run, 4, 1000)
-    assert asked == expected
+@pytest.mark.parametrize(("stickiness", "expected"), [(0.2, 1), (0.88, 2), (0.99, 4)])
+def test_chains_are_as_long_as_they_ask_for(stickiness, expected):
+    assert times(chains(stickiness, 1000), 4) == expected
+    assert times(chains(stickiness, 1000), 1) == 1
+    draws = chains(stickiness, 1000 * expected)
+    found = one_in_so_many(Posterior(draws, "mhaar", "z", diagnose(draws, 0.4, None, []), None), 1000)
     assert found.draws["a"].shape == (4, 1000)
-    assert ("of chains of" in " ".join(found.diagnostics.warnings)) == (len(expected) > 1)
+    assert ("of chains of" in " ".join(found.diagnostics.warnings)) == (expected > 1)
+
+
+def test_chains_go_on_where_they_stopped(monkeypatch):
+    """They were started anew: of five thousand steps each, two thousand were for nothing."""
+    steps = []
+    for name in ("_advance", "_advance_little"):
+        real = getattr(runner, name)
+        monkeypatch.setattr(runner, name, lambda *given, real=real: steps.append(given[6].shape[0]) or real(*given))
+    monkeypatch.setattr("confide.inference.sampling.assemble.times", lambda draws, most: most)
+    channel = cf.Channel(cf.Mean("x", (0, 5)), cf.Laplace(cf.PureDP(1.0)), 100)
+    given = cf.populations.exponential(), cf.Release(channel, 0.7), {"rate": dist.Gamma(2.0, 2.0)}
+    by_u = cf.MHAAR(latent="u")
+    found = cf.infer(*given, method=LongEnough(by_u), warmup=100, draws=100)
+    assert sum(steps) == 100 + 4 * 100
+    assert found.draws["rate"].shape == (4, 100)
+    monkeypatch.undo()
+    whole = cf.infer(*given, method=by_u, warmup=100, draws=400)
+    np.testing.assert_allclose(found.draws["rate"], whole.draws["rate"][:, 3::4])
 
 
 def test_auto_says_that_it_ran_longer():

@@ -10,6 +10,7 @@ from scipy.special import log_ndtr, logsumexp, ndtr
 import confide as cf
 from confide.inference.quadrature import fallback, plane
 from confide.inference.quadrature.levels import PlaneLevels
+from confide.inference.sampling import nuts
 from confide.likelihood.mean import spectral
 
 
@@ -140,3 +141,35 @@ def test_a_near_normal_posterior_is_resolved_by_what_finds_it():
     np.testing.assert_allclose(share @ found.free, [0.4, 0.8], atol=1e-6)
     np.testing.assert_allclose(np.sqrt(share @ (found.free - [0.4, 0.8]) ** 2), [0.05, 0.04], rtol=1e-5)
     assert sum(asked) < 6000
+
+
+@pytest.fixture
+def unresolved(monkeypatch):
+    """A question whose plane is found, and whose resolution is given up."""
+    monkeypatch.setattr(plane, "_MOST_POINTS", 16)
+    channel = cf.Channel(cf.Mean(["x", "x**2"], bounds=(-8, 8)), cf.Gaussian(cf.ZCDP(0.5)), n=1000)
+    prior = {"mean": dist.Normal(0.0, 1.0), "variance": dist.InverseGamma(3.0, 4.0)}
+    return cf.populations.normal(), cf.Release(channel, [0.5, 2.2]), prior
+
+
+def test_chains_start_on_the_plane_that_was_not_resolved(unresolved, monkeypatch):
+    monkeypatch.setattr(nuts, "starts", None)  # no search for what is known
+    found = cf.infer(*unresolved, warmup=200, draws=200)
+    assert found.method == "nuts"
+    assert "16 points each way do not resolve" in found.diagnostics.warnings[0]
+    monkeypatch.undo()
+    wanted = cf.infer(*unresolved, method="grid")
+    for name, mean in wanted.mean.items():
+        error = wanted.sd[name] / np.sqrt(found.diagnostics.ess[name])
+        assert abs(found.mean[name] - mean) < 4.9 * error  # α = 1e-6
+
+
+def test_chains_that_nobody_asked_for_are_given_a_time(unresolved, monkeypatch):
+    monkeypatch.setattr(nuts, "PATIENCE", 0.0)
+    with pytest.raises(cf.AccuracyError, match="50 of 200 steps of each chain after 0 s, too few"):
+        cf.infer(*unresolved, warmup=0, draws=200)
+    monkeypatch.setattr(nuts, "_FEWEST", 10)
+    found = cf.infer(*unresolved, warmup=0, draws=200)
+    assert not found.complete
+    assert found.draws["mean"].shape == (4, 50)
+    assert "stopped after 0 s, with 50 of 200 draws each" in found.diagnostics.warnings[1]

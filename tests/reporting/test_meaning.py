@@ -35,6 +35,15 @@ def test_a_posterior_says_how_much_is_clipped_and_what_that_does(tmp_path):
     assert "Inference accounts for that" in page
 
 
+def test_a_posterior_says_what_it_assumes_and_what_x_is(tmp_path):
+    release = cf.Release(COSTS, 8.647, column="cost")
+    page = page_of(cf.infer(cf.populations.exponential(), release, RATE, route="normal"), tmp_path)
+    assert "over 2,000 records, x being the column cost." in page
+    assert (
+        "every record is drawn from exponential, by itself; believed beforehand: rate ~ LogNormal(-2.3, 0.5)." in page
+    )
+
+
 def test_imputation_is_on_the_pages(tmp_path):
     release = cf.Release(COSTS, 8.647, missing=3.0)
     assert "every 1% of the records that was missing moved the published number by up to 0.17" in page_of(

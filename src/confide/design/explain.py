@@ -29,7 +29,7 @@ def explain(optimum: Optimum) -> str:
         sentences = [f"At {where}, {chosen} says the most: {_told(winner, problem, at)}"]
     else:
         sentences = [f"{_over(problem)}, {chosen} is the best by {_words(problem)}."]
-        sentences.append(f"At {where} it says {_told(winner, problem, at)}")
+        sentences.append(f"At {where} it has {_told(winner, problem, at)}")
     statistic = winner.channel.statistic
     if statistic.averages and statistic.dimension == 1:
         sentences.append(_noise_and_clipping(winner, problem, at))
@@ -62,7 +62,8 @@ def _labels(names: tuple[str, ...], theta: Floats) -> list[str]:
 def _told(winner: Candidate, problem: SearchProblem, at: int) -> str:
     information = winner.evaluation.information
     matrix = information.matrix[at]
-    size = f"F = {matrix[0, 0]:.4g}" if matrix.shape == (1, 1) else f"tr F = {np.trace(matrix):.4g}"
+    of = "a Fisher information" if matrix.shape == (1, 1) else "Fisher information with a trace"
+    size = f"{of} of {np.trace(matrix):.4g}"
     kind = "exact" if winner.is_exact else "by an approximation"
     if information.efficiency is None:
         return f"{size} ({kind})."
@@ -85,7 +86,7 @@ def _noise_and_clipping(winner: Candidate, problem: SearchProblem, at: int) -> s
     text = (
         f"Its noise has standard deviation {np.sqrt(variance):.3g}, against a sampling error of {sampling:.3g}, "
         f"because one record can move it by no more than {(values.high - values.low)[0, 0] / problem.n:.3g}; "
-        f"{clipped:.1%} of the records lie at the ends of its range."
+        f"{clipped:.1%} of the records lie at the ends of its range or beyond them."
     )
     whole = None if law.population.moving else problem.n * np.asarray(law.population.fisher(law.points.thetas[at]))
     if whole is not None and len(whole) == 1:

@@ -18,6 +18,8 @@ class Lengths(NamedTuple):
     chains: int
     warmup: int
     draws: int
+    #: times as many draws, at most, where these say too little
+    most: int = 1
 
 
 class Method(ABC):

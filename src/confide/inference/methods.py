@@ -27,8 +27,9 @@ from confide.inference.kernel.proposal import Walk, check_walk
 from confide.inference.method import Lengths, Method
 from confide.inference.problem import Problem
 from confide.inference.quadrature import grid
+from confide.inference.quadrature.plane import Unresolved
 from confide.inference.sampling import assemble, nuts
-from confide.inference.sampling.longer import long_enough
+from confide.inference.sampling.longer import MOST, one_in_so_many
 from confide.likelihood.joint_law import Joint
 from confide.posterior import Posterior
 
@@ -69,12 +70,15 @@ class NUTS(Method):
     def posterior(self, problem: Problem, joint: Joint | None, key: jax.Array, lengths: Lengths) -> Posterior:
         """By NUTS."""
         assert joint is not None
-        return nuts.posterior(problem, joint, key, *lengths)
+        return nuts.posterior(problem, joint, key, lengths)
 
 
 @dataclass(frozen=True)
 class GridOrNUTS(Method):
-    """What `auto` means by quadrature: where that does not resolve two parameters, NUTS, which is said."""
+    """What `auto` means by quadrature: where that does not resolve two parameters, NUTS, which is said.
+
+    Its chains start where quadrature has found the mass, if it has, and are given a time, which is said too.
+    """
 
     name = "grid"
     on_likelihood = True
@@ -88,7 +92,8 @@ class GridOrNUTS(Method):
             if problem.prior.free_dimension == 1 or joint.simulated:
                 raise
             reason = f"quadrature did not serve ({failure}); this is NUTS"
-        found = NUTS().posterior(problem, joint, key, lengths)
+            known = nuts.inside(failure.plane, key, lengths.chains) if isinstance(failure, Unresolved) else None
+        found = nuts.posterior(problem, joint, key, lengths, start=known, seconds=nuts.PATIENCE)
         warnings = (reason, *found.diagnostics.warnings)
         return replace(found, diagnostics=replace(found.diagnostics, warnings=warnings))
 
@@ -180,7 +185,7 @@ class MHAAR(OnLatents):
 
 @dataclass(frozen=True)
 class LongEnough(Method):
-    """What `auto` means by MHAAR: chains that are run again, longer, where the first have said too little."""
+    """What `auto` means by MHAAR: chains that go on where their draws have said too little."""
 
     chains: MHAAR
 
@@ -188,11 +193,8 @@ class LongEnough(Method):
 
     def posterior(self, problem: Problem, joint: Joint | None, key: jax.Array, lengths: Lengths) -> Posterior:
         """By as many steps as the chains ask for."""
-        return long_enough(
-            lambda draws: self.chains.posterior(problem, joint, key, lengths._replace(draws=draws)),
-            lengths.chains,
-            lengths.draws,
-        )
+        found = self.chains.posterior(problem, joint, key, lengths._replace(most=MOST))
+        return one_in_so_many(found, lengths.draws)
 
 
 @dataclass(frozen=True, kw_only=True)

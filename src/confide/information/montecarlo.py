@@ -14,8 +14,9 @@ size M.)
 from __future__ import annotations
 
 import functools
+import itertools
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -80,11 +81,18 @@ def _run(
     keys = jax.random.split(as_key(0 if key is None else key), sizes.outer)
     keys = keys[np.minimum(np.arange(rounds * batch), sizes.outer - 1)]  # one shape, so that one program is compiled
     both = _compiled(scores)
+
+    def in_batches() -> Iterator[tuple[np.ndarray, ...]]:
+        for theta in thetas:
+            at = prepare(theta)
+            for i in range(rounds):
+                yield tuple(np.asarray(side) for side in both(keys[i * batch : (i + 1) * batch], at))
+
     matrices, errors = [], []
-    for theta in progress(thetas, "Fisher information", len(thetas)):
-        at = prepare(theta)
-        parts = [both(keys[i * batch : (i + 1) * batch], at) for i in range(rounds)]
-        first, second = (np.concatenate([np.asarray(part[side]) for part in parts])[: sizes.outer] for side in (0, 1))
+    done = progress(in_batches(), "Fisher information", len(thetas) * rounds)
+    for _ in thetas:
+        parts = zip(*itertools.islice(done, rounds), strict=True)
+        first, second = (np.concatenate(part)[: sizes.outer] for part in parts)
         product = np.einsum("oi,oj->oij", first, second if paired else first)
         product = 0.5 * (product + np.swapaxes(product, 1, 2))
         matrices.append(product.mean(axis=0))

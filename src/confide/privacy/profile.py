@@ -32,10 +32,11 @@ _LARGEST_LOG = 700.0
 
 
 def _root(function: Callable[[float], float], low: float, high: float) -> float:
-    """The root of an increasing or decreasing function, to full precision."""
-    from scipy.optimize import brentq
-
-    return float(brentq(function, low, high, xtol=sys.float_info.min, rtol=4 * sys.float_info.epsilon, maxiter=500))
+    """The root of an increasing or decreasing function, to the last float: by halving, without SciPy."""
+    rising = function(low) < 0
+    while low < (middle := low + (high - low) / 2) < high:
+        low, high = (middle, high) if (function(middle) < 0) == rising else (low, middle)
+    return high
 
 
 def _first_at_or_above(estimate: float, profile: Callable[[float], float], delta: float) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,6 +18,7 @@ from confide.published import Release
 from confide.published.imputation import effect
 from confide.published.value import shown
 from confide.reporting.content import PageContent, Picture, content, of_population, within
+from confide.reporting.source import Unwritable, source
 
 #: parameters that are still told in a sentence, and numbers that are
 _MOST_TOLD, _MOST_NUMBERS = 3, 8
@@ -49,10 +51,31 @@ def _(result: Posterior) -> PageContent:
         channels=tuple(str(each) for each in releases),
         guarantee=releases[0].guarantee if len(releases) == 1 else None,
         legend=_LEGEND if exact else _LEGEND + _CHAINS,
-        notes=tuple(dict.fromkeys([*map(str, clippings(result.call, result.mean)), *_shared(result, releases)])),
+        notes=tuple(dict.fromkeys([*_assumed(result), *_clipped(result), *_shared(result, releases)])),
         warnings=(*result.diagnostics.warnings, *_imputed(result, releases)),
         workings=() if exact else tuple(_traces(result)),
     )
+
+
+def _assumed(result: Posterior) -> list[str]:
+    """What the answer rests on, beside what was published."""
+    if result.call is None or "population" not in result.call.arguments:
+        return []
+    laws = [f"{name} ~ {_law(part)}" for name, part in zip(result.prior.names, result.prior.parts, strict=True)]
+    drawn = result.call.arguments["population"].name
+    return [f"Assumed: every record is drawn from {drawn}, by itself; believed beforehand: {', '.join(laws)}."]
+
+
+def _law(part: Any) -> str:
+    """A prior as the command line writes it."""
+    try:
+        return re.sub(r"\bdist\.|\w+=|\.0\b", "", source(part))
+    except Unwritable:
+        return "a law of your own"
+
+
+def _clipped(result: Posterior) -> list[str]:
+    return [str(each) for each in clippings(result.call, result.mean)]
 
 
 def _modelled(result: Posterior) -> bool:
@@ -122,8 +145,12 @@ def _asked(releases: Sequence[Release]) -> str:
         f"{np.size(each.value):,} numbers" if np.size(each.value) > _MOST_NUMBERS else shown(each.channel, each.value)
         for each in releases
     ]
-    about = "" if len(releases) > 1 else f", {releases[0].channel.statistic} over {releases[0].channel.n:,} records"
-    return f"The posterior given what was published: {', '.join(told)}{about}."
+    if len(releases) > 1:
+        return f"The posterior given what was published: {', '.join(told)}."
+    (one,) = releases
+    column = "" if one.column is None else f", x being the column {one.column}"
+    about = f"{told[0]}, {one.channel.statistic} over {one.channel.n:,} records{column}"
+    return f"The posterior given what was published: {about}."
 
 
 def _traces(result: Posterior) -> list[Picture]:

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide._compile import FAST_COMPILE
-from confide._progress import progress
+from confide._progress import counted, progress
 from confide.errors import AccuracyError
 from confide.inference.quadrature import simulated
 from confide.likelihood import Normal, stand_in
@@ -179,6 +179,7 @@ def in_parts(log_likelihood: Callable[[Floats], Floats], thetas: Floats, parts: 
     for some in progress(parts, "likelihood"):
         try:
             found[some] = log_likelihood(thetas[some])
+            counted(len(some), "likelihoods")
         except Underflow as error:
             failure = error
     if failure is not None and np.all(found == -np.inf):

@@ -69,6 +69,14 @@ class Plane(NamedTuple):
         return self.lines.free(self.inner)
 
 
+class Unresolved(AccuracyError):
+    """A plane whose mass was found, but not resolved: chains may start in it."""
+
+    def __init__(self, plane: Plane, *parts: object) -> None:
+        super().__init__(*parts)
+        self.plane = plane
+
+
 class Located(NamedTuple):
     """Lines that the mass fills, and what was computed last on the way there, on half as many points each way."""
 
@@ -89,8 +97,9 @@ def integrate(log_density: LogDensity, low: Floats, high: Floats, care: Care = C
             points = [2 * count if more else count for count, more in zip(points, wanting, strict=True)]
         lines = _finer(log_density, lines, points[0], care)
         found = _on(log_density, lines, points[1])
-    raise AccuracyError(
-        f"{_MOST_POINTS} points each way do not resolve the posterior to {care.tolerance:g}; use method='nuts'"
+    raise Unresolved(
+        found,
+        f"{_MOST_POINTS} points each way do not resolve the posterior to {care.tolerance:g}; use method='nuts'",
     )
 
 

@@ -13,7 +13,9 @@ from confide.errors import IncompatibleError, InvalidArgument
 from confide.inference.diagnostics import diagnose
 from confide.inference.kernel import CorrelatedPseudoMarginal, Kernel, PseudoMarginal
 from confide.inference.kernel.proposal import Walk
+from confide.inference.method import Lengths
 from confide.inference.problem import Problem
+from confide.inference.sampling.longer import times
 from confide.inference.sampling.run import Trace, interrupted, run
 from confide.inference.sampling.start import states_at, tries
 from confide.inference.target import (
@@ -68,12 +70,15 @@ def sampled(
     target: Target,
     walk: Walk | None,
     key: jax.Array,
-    lengths: tuple[int, int, int],
+    lengths: Lengths,
 ) -> Posterior:
     """Draws by a kernel from a target; `what` says what is latent in it, or by which route."""
-    chains, warmup, draws = lengths
-    trace = run(kernel, target, key, chains=chains, warmup=warmup, draws=draws, walk=walk)
-    named = {name: np.asarray(part) for name, part in problem.prior.by_name(trace.theta).items()}
+
+    def named_draws(theta: np.ndarray) -> dict[str, np.ndarray]:
+        return {name: np.asarray(part) for name, part in problem.prior.by_name(theta).items()}
+
+    trace = run(kernel, target, key, lengths, walk, lambda theta: times(named_draws(theta), lengths.most))
+    named = named_draws(trace.theta)
     variance = _estimate_variance(kernel, target, key, trace)
     diagnostics = diagnose(named, float(trace.accepted.mean()), variance, _notes(trace))
     return Posterior(named, method, what, diagnostics, problem.prior, None, trace.complete)

@@ -1,39 +1,44 @@
-"""Chains that `auto` runs again, longer, where the first have said too little: as many steps as they ask for."""
+"""Chains that `auto` lets go on where their draws have said too little: as many steps as they ask for."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from confide.inference.diagnostics import Diagnostics, diagnose
 from confide.posterior import Posterior
 
+#: times as many draws as were asked for, at most
+MOST = 4
 #: effective draws per chain that are enough, also as a share of the draws; the largest R-hat
 _ENOUGH, _SHARE, _LARGEST = 100, 0.1, 1.01
-#: times as long as was asked for, at most
-_MOST = 4
 
 
-def long_enough(run: Callable[[int], Posterior], chains: int, draws: int) -> Posterior:
-    """What a run of so many draws gives, or as many draws of one that is longer, which is said."""
-    found = run(draws)
-    times = _times(found.diagnostics, chains * min(_ENOUGH, _SHARE * draws))
-    if times == 1 or not found.complete:
+def times(draws: Mapping[str, Any], most: int) -> int:
+    """How many times as long chains with these draws (chains, draws, …) should be."""
+    chains, count = next(iter(draws.values())).shape[:2]
+    return min(_times(diagnose(draws, math.nan, None, []), chains * min(_ENOUGH, _SHARE * count)), most)
+
+
+def one_in_so_many(found: Posterior, draws: int) -> Posterior:
+    """As many draws as were asked for, of chains that went on, which is said."""
+    many = next(iter(found.draws.values())).shape[1] // draws
+    if many == 1 or not found.complete:
         return found
-    few = _fewest(found.diagnostics)
-    longer = run(times * draws)
+    few = _fewest(diagnose({name: each[:, :draws] for name, each in found.draws.items()}, math.nan, None, []))
     said = (
-        f"{draws:,} draws of each chain were {few:.0f} effective ones in all: these are one in {times} of chains of "
-        f"{times * draws:,}"
+        f"{draws:,} draws of each chain were {few:.0f} effective ones in all: these are one in {many} of chains of "
+        f"{many * draws:,}"
     )
-    old = longer.diagnostics
-    kept = {name: each[:, times - 1 :: times] for name, each in longer.draws.items()}
+    old = found.diagnostics
+    kept = {name: each[:, many - 1 :: many] for name, each in found.draws.items()}
     diagnostics = diagnose(kept, old.acceptance, old.log_likelihood_variance, [])
     warnings = dict.fromkeys((said, *diagnostics.warnings, *old.warnings))
-    return replace(longer, draws=kept, diagnostics=replace(diagnostics, warnings=tuple(warnings)))
+    return replace(found, draws=kept, diagnostics=replace(diagnostics, warnings=tuple(warnings)))
 
 
 def _fewest(diagnostics: Diagnostics) -> float:
@@ -42,7 +47,7 @@ def _fewest(diagnostics: Diagnostics) -> float:
 
 
 def _times(diagnostics: Diagnostics, enough: float) -> int:
-    """How many times as long the chains should be."""
-    wanted = math.ceil(min(enough / max(_fewest(diagnostics), 1.0), _MOST))
+    """How many times as many draws would be enough, however many that is."""
+    wanted = math.ceil(enough / max(_fewest(diagnostics), 1.0))
     agree = all(np.all(np.asarray(each) <= _LARGEST) for each in diagnostics.r_hat.values())
     return wanted if agree else max(wanted, 2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import jax
@@ -13,6 +14,7 @@ from confide._progress import progress
 from confide._random import split_in_two
 from confide.inference.kernel.base import Kernel, State
 from confide.inference.kernel.proposal import Proposal, Walk
+from confide.inference.method import Lengths
 from confide.inference.sampling import adapt
 from confide.inference.sampling.start import starts
 from confide.inference.target.base import Target
@@ -78,9 +80,18 @@ def interrupted(complete: bool) -> list[str]:
 
 
 def run(
-    kernel: Kernel, target: Target, key: jax.Array, *, chains: int, warmup: int, draws: int, walk: Walk | None
+    kernel: Kernel,
+    target: Target,
+    key: jax.Array,
+    lengths: Lengths,
+    walk: Walk | None,
+    times: Callable[[np.ndarray], int],
 ) -> Trace:
-    """Chains from dispersed starts; an interrupt returns what is there."""
+    """Chains from dispersed starts, which go on for as many `times` their draws (chains, draws, d) as these ask for.
+
+    An interrupt returns what is there.
+    """
+    chains, warmup, draws, most = lengths
     for_start, for_steps = split_in_two(key)
     free, states = starts(kernel, target, for_start, chains)
     tuning = adapt.start(free)
@@ -88,28 +99,31 @@ def run(
     on = "adapted" if walk is None else walk.on
     length = block_length(warmup, draws)
     advance = _advance_little if _work(states, warmup + draws) < _LITTLE else _advance
-    blocks = [True] * -(-warmup // length) + [False] * -(-draws // length)
     kept: list[tuple[np.ndarray, ...]] = []
-    complete = True
-    try:
-        for index, warming in enumerate(progress(blocks, "sampling")):
-            states, tuning, reported = advance(
-                kernel,
-                target,
-                states,
-                tuning,
-                fixed,
-                np.bool_(warming),
-                jax.random.split(jax.random.fold_in(for_steps, index), (length, chains)),
-                on,
-            )
+
+    def advance_all(first: int, blocks: Sequence[bool], what: str) -> None:
+        nonlocal states, tuning
+        for index, warming in enumerate(progress(blocks, what), first):
+            keys = jax.random.split(jax.random.fold_in(for_steps, index), (length, chains))
+            states, tuning, reported = advance(kernel, target, states, tuning, fixed, np.bool_(warming), keys, on)
             if not warming:
                 kept.append(tuple(np.asarray(part) for part in reported))
+
+    def joined(part: int) -> np.ndarray:
+        return np.concatenate([each[part] for each in kept], axis=1)
+
+    blocks = [True] * -(-warmup // length) + [False] * -(-draws // length)
+    complete = True
+    try:
+        advance_all(0, blocks, "sampling")
+        if most > 1:
+            draws *= times(joined(0)[:, :draws])
+            advance_all(len(blocks), [False] * (-(-draws // length) - len(kept)), "sampling further")
     except KeyboardInterrupt:
         complete = False
         if not kept:
             raise
-    theta, accepted, log_weight, empty = (np.concatenate(parts, axis=1)[:, :draws] for parts in zip(*kept, strict=True))
+    theta, accepted, log_weight, empty = (joined(part)[:, :draws] for part in range(4))
     return Trace(theta, accepted, log_weight, empty, complete)
 
 

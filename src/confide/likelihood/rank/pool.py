@@ -19,6 +19,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from confide._compile import IN_PARTS
+from confide._progress import progress
 from confide._random import as_key, fused_key
 from confide.errors import IncompatibleError
 from confide.likelihood.rank import running_sums
@@ -117,7 +118,8 @@ class Pool(Route):
         if running_sums.serves(prepared.law):
             return running_sums.running_log_batches(prepared, np.asarray(thetas), pool, y)
         # NumPy stacks them without a program of its own for every number of θ
-        return np.stack([_log_batches(prepared, theta, pool, y) for theta in np.asarray(thetas)])
+        each = progress(np.asarray(thetas), "simulated windows")
+        return np.stack([np.asarray(_log_batches(prepared, theta, pool, y)) for theta in each])
 
     def seconds(self, model: Model, thetas: int) -> float:
         """The ranks of all windows at all θ."""
@@ -143,7 +145,10 @@ class Pool(Route):
         prepared = window_model(model)
         if running_sums.serves(prepared.law):
             return running_sums.running_information(prepared, np.asarray(thetas), pool)
-        found = [pool_information(prepared, theta, pool) for theta in np.asarray(thetas)]
+        found = [
+            tuple(np.asarray(part) for part in pool_information(prepared, theta, pool))
+            for theta in progress(np.asarray(thetas), "simulated windows")
+        ]
         return np.stack([matrix for matrix, _ in found]), np.stack([error for _, error in found])
 
     def pool(self, model: Model, size: int | None = None, key: Any = None) -> WindowPool:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide._compile import IN_PARTS
+from confide._progress import progress
 from confide.likelihood.rank.pool_density import WindowModel
 from confide.likelihood.rank.pool_information import grid, jackknife
 from confide.likelihood.rank.window import WindowPool, window_score
@@ -74,15 +75,15 @@ def _heights(law: ExponentialLaw) -> Floats:
 
 def running_log_batches(model: WindowModel, thetas: Floats, pool: WindowPool, y: Floats) -> Floats:
     """The logs of the means over each batch of the pool, at all θ and values: (M, Y, batches)."""
-    ranked = Ranked.of(model, pool)
+    ranked, each = Ranked.of(model, pool), progress(thetas, "simulated windows")
     with np.errstate(divide="ignore"):
-        return np.stack([np.log(ranked.means(np.asarray(_windows(model, t, pool)), y)[0]).T for t in thetas])
+        return np.stack([np.log(ranked.means(np.asarray(_windows(model, t, pool)), y)[0]).T for t in each])
 
 
 def running_information(model: WindowModel, thetas: Floats, pool: WindowPool) -> tuple[Floats, Floats]:
     """F and its standard error at each θ, each (M, d, d), by Fisher's identity."""
     ranked, found = Ranked.of(model, pool), []
-    for theta in thetas:
+    for theta in progress(thetas, "simulated windows"):
         values, score, y, weight = (np.asarray(part) for part in _with_scores(model, theta, pool))
         means = ranked.means(values, y, score)
         found.append(_jackknife(means[0], np.moveaxis(means[1:], 0, 1), weight))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,8 +32,11 @@ def _summed(s: Floats, weights: Floats, levels: Floats) -> Any:
     """Weights (B, …, J) of values (J,) or (B, J) summed over levels, on the last axis, with room for more."""
     between = 0.5 * (levels[1:] + levels[:-1])
     room = max(_FEWEST, 1 << (levels.size - 1).bit_length())
-    member = (np.searchsorted(between, s)[..., None] == np.arange(room)).astype(float)
-    return np.matmul(weights, member)
+    place = np.searchsorted(between, s)
+    place = place.reshape(*place.shape[:-1], *(1,) * (weights.ndim - place.ndim), place.shape[-1])
+    rows = np.arange(math.prod(weights.shape[:-1])).reshape(*weights.shape[:-1], 1)
+    summed = np.bincount((room * rows + place).ravel(), weights.ravel(), minlength=room * rows.size)
+    return summed.reshape(*weights.shape[:-1], room)
 
 
 def on_levels(model: Model, nodes: Nodes) -> Nodes:
@@ -41,8 +45,7 @@ def on_levels(model: Model, nodes: Nodes) -> Nodes:
     if levels is None:
         return nodes
     s, weights = np.asarray(nodes.s), np.asarray(nodes.weights)
-    rows = weights if s.ndim == 1 else weights[:, None]
-    masses = _summed(s, rows, levels).reshape(len(weights), -1)
+    masses = _summed(s, weights, levels)
     padded: Any = np.pad(levels, (0, masses.shape[1] - levels.size), mode="edge")
     return Nodes(padded, masses)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.dialects import sqlite
 
 from confide.published.errors import LedgerError
 from confide.releasing.ledger import budget as budgets
@@ -96,7 +96,9 @@ class Book:
 
     def add_dataset(self, row: dict[str, Any]) -> None:
         """Enter a data set, or leave the one that another transaction has entered in the meantime."""
-        insert = postgresql.insert if self._connection.dialect.name == "postgresql" else sqlite.insert
+        insert: Any = sqlite.insert
+        if self._connection.dialect.name == "postgresql":
+            from sqlalchemy.dialects.postgresql import insert  # which a file has no need of
         values = row | {"seal": self.seal("dataset", row)}
         self._connection.execute(insert(datasets).values(**values).on_conflict_do_nothing())
 
