@@ -21,6 +21,7 @@ from confide.likelihood.inversion.atoms import atom_values, nearest_atom, too_ma
 from confide.likelihood.local.response import ResponseCells, level_law
 from confide.likelihood.noise.channel import noise_step, noise_transform
 from confide.likelihood.noise.density import log_noise
+from confide.likelihood.record_law.pieces import pieces_of
 
 if TYPE_CHECKING:
     from confide.model import Model
@@ -51,8 +52,12 @@ class CellRecord:
         assert isinstance(law, ResponseCells)
         mass, s = law.weights_at(self.theta[None])[0], law.s[0]
         place = nearest_atom(s, self.atoms)
+        # a cell on which s moves is in no atom, though the middle of it may have an atom's value
+        middle, pieces = 0.5 * (law.edges[:-1] + law.edges[1:]), pieces_of(self.model.channel.statistic)
+        place[:-2][pieces.directions[np.searchsorted(pieces.ends, middle) - 1] != 0] = -1
         shares = np.bincount(place[place >= 0], mass[place >= 0], self.atoms.size)
-        return shares.astype(np.float64), s[place < 0], mass[place < 0]
+        # the middle of a cell may lie where there are no records, beyond the end of their values
+        return shares.astype(np.float64), np.clip(s[place < 0], *self.ends), mass[place < 0]
 
 
 def log_likelihood(model: Model, theta: Floats, ends: tuple[float, float], y: Floats) -> tuple[Floats, Floats]:
