@@ -7,7 +7,7 @@ from jax import enable_x64
 from scipy import integrate, stats
 
 import confide as cf
-from confide.likelihood.mean.mills import log_mills
+from confide.population.mills import log_mills
 from confide.likelihood.mean.normal import normal_laplace
 
 

@@ -5,6 +5,7 @@ import functools
 import numpy as np
 import numpyro.distributions as dist
 import pytest
+from numpyro.distributions import constraints
 from scipy import fft, special, stats
 
 import confide as cf
@@ -70,3 +71,11 @@ def test_many_records_under_wide_noise_on_a_fine_lattice():
     mean, variance = 0.25, (1 / 7 - 1 / 16) / 400 + 0.01**2 / 12
     expected = np.log(np.tanh(0.5 * 0.01 / 20)) - np.abs(y - mean) / 20 + 0.5 * variance / 400
     np.testing.assert_allclose(cf.Model(population, channel).log_likelihood(0.0, y), expected, atol=1e-7)
+
+
+def test_cells_hold_records_where_there_are_some():
+    """A Pareto law begins at 1, inside the bounds: known by simulation to 1e-5, and by an FFT law to 1e-9."""
+    population = cf.Population(lambda a: dist.Pareto(1.0, a), {"a": constraints.positive})
+    channel = cf.Channel(cf.Mean("sqrt(abs(x))", (0.231, 1.308)), cf.Laplace(scale=0.0663053682811747, step=0.01), 7)
+    found = cf.Model(population, channel).log_likelihood(0.5, np.asarray([0.9, 1.04, 1.13, 1.2, 1.37]))
+    np.testing.assert_allclose(found, [-6.08533227, -3.97388937, -2.70859914, -3.58995033, -6.15384529], atol=2e-8)

@@ -17,6 +17,7 @@ from numpyro.distributions.transforms import AffineTransform
 from confide._random import jax_key
 from confide.errors import IncompatibleError
 from confide.population.space import split
+from confide.population.truncated import steady
 
 if TYPE_CHECKING:
     from confide.population.population import Population
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 def at(population: Population, theta: jax.Array) -> Any:
     """The numpyro distribution of a record at θ."""
-    return population.family(**split(population.space, theta))
+    return steady(population.family(**split(population.space, theta)))
 
 
 def draws(population: Population, key: jax.Array, theta: jax.Array, shape: tuple[int, ...]) -> jax.Array:

@@ -14,7 +14,7 @@ from jax.scipy.stats import norm
 from confide._compile import materialize
 from confide.inference.quadrature.table import ChainTable
 from confide.inference.target.base import Latent, Target, gaussian_move
-from confide.likelihood.mean.mills import log_mills
+from confide.population.mills import log_mills
 from confide.likelihood.mean.normal import convolved, log_normal_by_root
 from confide.likelihood.record_law.moments import moments
 from confide.likelihood.record_law.traced import moving_law
