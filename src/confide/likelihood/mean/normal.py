@@ -20,7 +20,6 @@ import numpy as np
 from confide.likelihood.inversion.contour import contour, pulled_in
 from confide.likelihood.inversion.frequencies import frequency_grid
 from confide.likelihood.inversion.integral import integrate
-from confide.population.mills import log_mills
 from confide.likelihood.noise.transform import DiscreteTransform
 from confide.likelihood.record_law.moments import MovingLaw, law_for, moments
 from confide.likelihood.record_law.record import RecordLaw
@@ -30,6 +29,7 @@ from confide.mechanism.additive import AdditiveLaw
 from confide.mechanism.lattice import DiscreteGaussian, DiscreteLaplace
 from confide.mechanism.noise import GaussianNoise, LaplaceNoise, Noise
 from confide.mechanism.noiseless import NoiselessLaw
+from confide.population.mills import log_mills
 from confide.statistic import Mean
 
 if TYPE_CHECKING:
