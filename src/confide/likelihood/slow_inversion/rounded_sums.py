@@ -4,13 +4,13 @@ Few records with atoms, with jumps and poles of their density, have a transform 
 a lattice comes back for ever. But p(y) = Σ_j q_j g(y − j), with q_j the probability that the mean is rounded to j: all
 terms are positive, and differences of a distribution function. With no record outside the atoms, or one, that is known.
 The rest has a density: a record's is cut into cells, whose masses are put in their middles and summed by a fast
-transform. What this gets wrong is a power of a cell's width: three widths remove most of it, and say how much may be
+transform. What this gets wrong is a power of a cell's width: four widths remove most of it, and say how much may be
 left.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,6 +22,7 @@ from confide.likelihood.local.response import ResponseCells, level_law
 from confide.likelihood.noise.channel import noise_step, noise_transform
 from confide.likelihood.noise.density import log_noise
 from confide.likelihood.record_law.pieces import pieces_of
+from confide.likelihood.slow_inversion.contour_sums import extrapolated
 
 if TYPE_CHECKING:
     from confide.model import Model
@@ -29,16 +30,16 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 #: cells of a record's law at most, and points of the lattice of the sum
-_CELLS, _LONGEST = 2**14, 2**22
+_CELLS, _LONGEST = 2**16, 2**23
 #: points at which the distribution function of one record is asked for at most
 _MOST_POINTS = 6000
 #: how near to a half a mean, in steps, is one: halves are rounded up
 _TIE = 1e-9
 _ROUNDING = 1e-15
-#: ratios of successive changes, on halving the cells, that are taken for those of a power
-_SLOWEST, _FASTEST = 1.8, 5.0
-#: the least error of that, as a share of what was extrapolated
-_LEFT = 1e-2
+#: errors at which finer cells are tried, and the log of a share of p that is nothing
+_UNSETTLED, _NOTHING = 3e-8, -25.0
+#: the share of the range of s above which a window is not worth it
+_NARROWER = 0.7
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,29 +77,48 @@ def log_likelihood(model: Model, theta: Floats, ends: tuple[float, float], y: Fl
         return np.full(y.shape, np.nan), np.full(y.shape, np.inf)
     index = np.arange(first, last + 1)
     exact, single = _few_outside(record, n, step, index)
-    cells = min(_CELLS, _LONGEST // (4 * n))
-    laws = [
-        exact + np.diff(_more_outside(record, n, step, index, count, single)) for count in (cells // 2, cells, 2 * cells)
-    ]
     log_g = log_noise(transform, y[:, None] - step * index)
-    top = log_g.max(axis=1)
-    noise = np.exp(log_g - top[:, None])
-    p, moved = _extrapolated(*(noise @ law for law in laws))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.log(p) + top, np.where(p > 0, (moved + _ROUNDING * noise.sum(axis=1)) / p, np.inf)
+    found = Summed(record, n, step, index, exact, single)
+    log_p, error = found(log_g, ends)
+    for side in (y < np.mean(ends), y >= np.mean(ends)):
+        again = np.flatnonzero(side & (error > _UNSETTLED) & np.isfinite(log_p))
+        if again.size == 0:
+            continue
+        window = _window(ends, n, step, index[np.any(log_g[again] > log_p[again, None] + _NOTHING, axis=0)])
+        if window[1] - window[0] < _NARROWER * (ends[1] - ends[0]):  # finer cells where the records must have been
+            log_p[again], error[again] = found(log_g[again], window)
+    return log_p, error
 
 
-def _extrapolated(coarse: Floats, middle: Floats, fine: Floats) -> tuple[Floats, Floats]:
-    """The limit of sums by cells of three widths, each half of the one before, and its error.
+def _window(ends: tuple[float, float], n: int, step: float, index: Floats) -> tuple[float, float]:
+    """Where each of n records lies whose mean is rounded to one of these points: the others can do no more than so."""
+    low, high = step * (index[0] - 0.5), step * (index[-1] + 0.5)
+    return max(ends[0], n * low - (n - 1) * ends[1]), min(ends[1], n * high - (n - 1) * ends[0])
 
-    Errors are of the second order where the densities that meet are smooth, and of a lower one, still a power, where
-    they are not: the ratio of the changes shows which. Where it shows none, nothing is extrapolated.
-    """
-    first, second = middle - coarse, fine - middle
-    ratio = np.where(second != 0, first / np.where(second != 0, second, 1.0), 0.0)
-    steady = (ratio > _SLOWEST) & (ratio < _FASTEST)
-    left = np.where(steady, second / (np.where(steady, ratio, 2.0) - 1.0), 0.0)
-    return fine + left, np.where(steady, np.abs(left - second / 3.0) + _LEFT * np.abs(left), np.abs(second))
+
+@dataclass(frozen=True, eq=False)
+class Summed:
+    """The law of the rounded mean of n records: at each point what is exact, and whether one record outside is in it."""
+
+    record: CellRecord
+    n: int
+    step: float
+    index: Floats
+    exact: Floats
+    single: bool
+
+    def __call__(self, log_g: Floats, window: tuple[float, float]) -> tuple[Floats, Floats]:
+        """log p and its relative error under noise (Y, points), of records that lie in a window, in cells of it."""
+        cells = _cut_up(self.record, self.n, window)
+        laws = [
+            self.exact + np.diff(_more_outside(cells.joined(k), self.n, self.step, self.index, self.single))
+            for k in (8, 4, 2, 1)
+        ]
+        top = log_g.max(axis=1)
+        noise = np.exp(log_g - top[:, None])
+        p, moved = extrapolated(np.stack(laws) @ noise.T)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.log(p) + top, np.where(p > 0, (moved + _ROUNDING * noise.sum(axis=1)) / p, np.inf)
 
 
 def _few_outside(record: CellRecord, n: int, step: float, index: Floats) -> tuple[Floats, bool]:
@@ -125,15 +145,39 @@ def _few_outside(record: CellRecord, n: int, step: float, index: Floats) -> tupl
     return found + np.diff(np.concatenate([[0.0], below, [total[-1] * weight.sum()]])), True
 
 
-def _more_outside(record: CellRecord, n: int, step: float, index: Floats, cells: int, single: bool) -> Floats:
-    """P(sum below the first point's cell, between points, and all), with two records outside the atoms, or one."""
-    low, high = record.ends
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """A record's values from `low` on in cells of one width: masses outside the atoms, and the atoms with theirs."""
+
+    low: float
+    width: float
+    mass: Floats
+    atoms: Floats
+    shares: Floats
+
+    def joined(self, k: int) -> Cells:
+        """So many cells in one."""
+        return replace(self, width=k * self.width, mass=self.mass.reshape(-1, k).sum(axis=1))
+
+
+def _cut_up(record: CellRecord, n: int, window: tuple[float, float]) -> Cells:
+    """As many cells as the time allows, from the least value on: densities are rough there, if anywhere."""
+    low, high = window
+    cells = 8 * (min(_CELLS, _LONGEST // (2 * n)) // 8)
     width = (high - low) / cells
-    shares, s, mass = record.cut(np.asarray(low + width * np.arange(1.0, cells)))
+    shares, s, mass = record.cut(np.asarray(low + width * np.arange(cells + 1.0)))
+    inside, held = (s >= low) & (s <= high), (record.atoms >= low) & (record.atoms <= high)
+    place = np.clip((s[inside] - low) // width, 0, cells - 1).astype(int)
+    return Cells(low, width, np.bincount(place, mass[inside], cells), record.atoms[held], shares[held])
+
+
+def _more_outside(record: Cells, n: int, step: float, index: Floats, single: bool) -> Floats:
+    """P(sum below the first point's cell, between points, and all), with two records outside the atoms, or one."""
+    low, width, cells = record.low, record.width, record.mass.size
     # points half a cell apart: middles of cells are at odd places
     law, atoms = np.zeros(2 * cells + 1), np.zeros(2 * cells + 1)
-    law[1::2] = np.bincount(np.clip((s - low) // width, 0, cells - 1).astype(int), mass, cells)
-    for value, share in zip(record.atoms, shares, strict=True):
+    law[1::2] = record.mass
+    for value, share in zip(record.atoms, record.shares, strict=True):
         place = np.clip(2.0 * (value - low) / width, 0.0, 2.0 * cells)
         left = min(int(place), 2 * cells - 1)
         atoms[left : left + 2] += share * np.asarray([1.0 - (place - left), place - left])
