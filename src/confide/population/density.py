@@ -99,7 +99,10 @@ def score(population: Population, x: jax.Array, theta: jax.Array) -> jax.Array:
 
 def breaks(population: Population, theta: jax.Array) -> jax.Array:
     """The points at which the density is not smooth in x, of shape (m,), beside the ends of the support."""
-    if population.closed.breaks is None:
+    if not population.kinked:
         return jnp.zeros((0,), dtype=jnp.float64)
-    points = population.closed.breaks(**split(population.space, theta))
+    if population.closed.breaks is None:
+        points = at(population, theta).loc
+    else:
+        points = population.closed.breaks(**split(population.space, theta))
     return jnp.atleast_1d(jnp.asarray(points, dtype=jnp.float64))

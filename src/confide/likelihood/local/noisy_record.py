@@ -74,7 +74,7 @@ class NoisyRecord:
             return False
         if self.population.discrete or isinstance(self.noise, LatticeNoise):
             return True
-        return not self.population.moving and self.population.closed.breaks is None
+        return not (self.population.moving or self.population.kinked)
 
     def densities(self, thetas: Floats, furthest: float) -> SharedNodes | Moving:
         """p(y | θ) for all the θ, at values that lie at most `furthest` beyond the range of s."""

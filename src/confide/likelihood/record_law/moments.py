@@ -37,7 +37,7 @@ def law_for(
     population: Population, statistic: Statistic, thetas: Any, tilt: float = 0.0, steepest: float = math.inf
 ) -> RecordLaw | MovingLaw:
     """Fixed nodes where they serve; moving ones where the support, or a kink of the density, moves."""
-    if population.moving or population.closed.breaks is not None:
+    if population.moving or population.kinked:
         return MovingLaw(population, statistic)
     return record_law(population, statistic, thetas, tilt, steepest=steepest)
 

@@ -98,7 +98,7 @@ def _window(ends: tuple[float, float], n: int, step: float, index: Floats) -> tu
 
 @dataclass(frozen=True, eq=False)
 class Summed:
-    """The law of the rounded mean of n records: at each point what is exact, and whether one record outside is in it."""
+    """The law of the rounded mean of n records: what is exact at each point, and if one record outside is in that."""
 
     record: CellRecord
     n: int
