@@ -97,9 +97,14 @@ def score(population: Population, x: jax.Array, theta: jax.Array) -> jax.Array:
     return gradient
 
 
+def kinked(population: Population) -> bool:
+    """Whether there are points at which the density is known not to be smooth, beside the ends of its support."""
+    return population.closed.breaks is not None or population.facts.kinked
+
+
 def breaks(population: Population, theta: jax.Array) -> jax.Array:
     """The points at which the density is not smooth in x, of shape (m,), beside the ends of the support."""
-    if not population.kinked:
+    if not kinked(population):
         return jnp.zeros((0,), dtype=jnp.float64)
     if population.closed.breaks is None:
         points = at(population, theta).loc

@@ -125,11 +125,6 @@ class Population:
         return self.facts.moving if self.closed.moving is None else self.closed.moving
 
     @property
-    def kinked(self) -> bool:
-        """Whether there are points at which the density is known not to be smooth, beside the ends of its support."""
-        return self.closed.breaks is not None or self.facts.kinked
-
-    @property
     def regular(self) -> bool:
         """Whether the Fisher information of a record exists: the support does not depend on θ."""
         return not self.moving

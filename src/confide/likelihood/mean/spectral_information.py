@@ -99,7 +99,7 @@ def _quickly(model: Model, thetas: Floats, result: Floats, places: NDArray[np.in
 
 def _by_masses(model: Model, thetas: Floats) -> Floats | None:
     """F at each θ of a statistic on a short lattice, where no transform is needed; None for others."""
-    if lattice_spacing(model.population, model.channel.statistic) is None:
+    if lattice_spacing(model.population, model.channel.statistic) is None:  # type: ignore[arg-type]
         return None
     found = np.empty((len(thetas), thetas.shape[1], thetas.shape[1]))
     for group in plan(model, thetas, checked=False):

@@ -99,7 +99,7 @@ def _on_lattice(model: Model, points: Floats, masses: Floats) -> tuple[Floats, f
     noise = model.channel.law.noise  # type: ignore[attr-defined]
     reach = int(np.ceil(_BEYOND[-1] * max(1.0, noise.scale / noise.step)))
     index = (points - points[0]).astype(int)
-    spread = np.stack([np.bincount(index, row, index[-1] + 1) for row in masses])
+    spread = np.stack([np.bincount(index, row, index[-1] + 1).astype(np.float64) for row in masses])
     return _told(_convolved(spread, np.exp(np.asarray(noise.log_mass(jnp.arange(-reach, reach + 1.0))))), 1.0)
 
 

@@ -168,7 +168,8 @@ def _cut_up(record: CellRecord, n: int, window: tuple[float, float]) -> Cells:
     shares, s, mass = record.cut(np.asarray(low + width * np.arange(cells + 1.0)))
     inside, held = (s >= low) & (s <= high), (record.atoms >= low) & (record.atoms <= high)
     place = np.clip((s[inside] - low) // width, 0, cells - 1).astype(int)
-    return Cells(low, width, np.bincount(place, mass[inside], cells), record.atoms[held], shares[held])
+    masses = np.bincount(place, mass[inside], cells).astype(np.float64)
+    return Cells(low, width, masses, record.atoms[held], shares[held])
 
 
 def _more_outside(record: Cells, n: int, step: float, index: Floats, single: bool) -> Floats:
