@@ -68,24 +68,27 @@ class NormalBetween(Distribution):
     def _standard(self, x: Any) -> jax.Array:
         return (x - self.normal.loc) / self.normal.scale
 
-    def _log_mass(self, first: jax.Array, last: jax.Array) -> jax.Array:
-        """log of the standard normal mass between two points, from the smaller tails."""
+    def _mass(self, first: jax.Array, last: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """The standard normal mass between two points, from the smaller tails: the log of a factor, and the other."""
         low, high = jnp.where(self._mirrored, -last, first), jnp.where(self._mirrored, -first, last)
         below, all_below = _log_below(low), _log_below(high)
-        return all_below + jnp.log1p(-jnp.exp(below - all_below))
+        return all_below, -jnp.expm1(below - all_below)  # a derivative where the points meet, which a log has not
+
+    @property
+    def _log_total(self) -> jax.Array:
+        log_factor, other = self._mass(*self._ends)
+        return log_factor + jnp.log(other)
 
     def log_prob(self, value: Any, intermediates: Any = None) -> jax.Array:
         """log p(x), inside the support."""
         del intermediates
-        return jnp.asarray(self.normal.log_prob(value) - self._log_mass(*self._ends))
+        return jnp.asarray(self.normal.log_prob(value) - self._log_total)
 
     def cdf(self, value: Any) -> jax.Array:
         """P(X ≤ x)."""
         first, last = self._ends
-        at = jnp.clip(self._standard(value), first, last)
-        inside = at > first
-        mass = self._log_mass(first, jnp.where(inside, at, last)) - self._log_mass(first, last)
-        return jnp.where(inside, jnp.exp(mass), 0.0)
+        log_factor, other = self._mass(first, jnp.clip(self._standard(value), first, last))
+        return jnp.exp(log_factor - self._log_total) * other
 
     def icdf(self, q: Any) -> jax.Array:
         """The quantile."""
