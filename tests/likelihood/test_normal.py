@@ -7,8 +7,8 @@ from jax import enable_x64
 from scipy import integrate, stats
 
 import confide as cf
-from confide.likelihood.mean.mills import log_mills
 from confide.likelihood.mean.normal import normal_laplace
+from confide.population.mills import log_mills
 
 
 @pytest.mark.parametrize("x", [-40.0, -8.0, -1.0, 0.0, 0.5, 5.0, 11.9, 12.1, 30.0, 1e4, 1e9])

@@ -5,6 +5,7 @@ import functools
 import numpy as np
 import numpyro.distributions as dist
 import pytest
+from numpyro.distributions import constraints
 from scipy import fft, special, stats
 
 import confide as cf
@@ -70,3 +71,49 @@ def test_many_records_under_wide_noise_on_a_fine_lattice():
     mean, variance = 0.25, (1 / 7 - 1 / 16) / 400 + 0.01**2 / 12
     expected = np.log(np.tanh(0.5 * 0.01 / 20)) - np.abs(y - mean) / 20 + 0.5 * variance / 400
     np.testing.assert_allclose(cf.Model(population, channel).log_likelihood(0.0, y), expected, atol=1e-7)
+
+
+def test_cells_hold_records_where_there_are_some():
+    """A Pareto law begins at 1, inside the bounds: known by simulation to 1e-5, and by an FFT law to 1e-9."""
+    population = cf.Population(lambda a: dist.Pareto(1.0, a), {"a": constraints.positive})
+    channel = cf.Channel(cf.Mean("sqrt(abs(x))", (0.231, 1.308)), cf.Laplace(scale=0.0663053682811747, step=0.01), 7)
+    found = cf.Model(population, channel).log_likelihood(0.5, np.asarray([0.9, 1.04, 1.13, 1.2, 1.37]))
+    np.testing.assert_allclose(found, [-6.08533227, -3.97388937, -2.70859914, -3.58995033, -6.15384529], atol=2e-8)
+
+
+@pytest.mark.parametrize(
+    ("population", "theta", "statistic", "mechanism", "n", "value", "expected"),
+    [
+        # each also by an inversion with all frequencies that nodes can follow, and by a lattice of half a million cells
+        (
+            cf.populations.gamma(),
+            (0.5, 1.0),
+            cf.Mean("x/(1 + x**2)", (0, 0.5)),
+            cf.Gaussian(scale=0.2, step=0.01),
+            3,
+            -0.33,
+            -7.10541356,
+        ),
+        (
+            cf.populations.laplace(),
+            (0.0, 1.0),
+            cf.Mean("log1p(abs(x))", (-3, 3)),
+            cf.Gaussian(scale=0.0277, step=0.01),
+            2,
+            -0.12,
+            -20.0445078,
+        ),
+        (
+            cf.populations.normal_variance(),
+            0.5,
+            cf.Mean("x**2", (0, 10)),
+            cf.Gaussian(scale=50.0, step=0.01),
+            7,
+            -124.75,
+            -12.5610842,
+        ),
+    ],
+)
+def test_few_records_and_values_out_of_their_reach(population, theta, statistic, mechanism, n, value, expected):
+    model = cf.Model(population, cf.Channel(statistic, mechanism, n))
+    assert float(model.log_likelihood(theta, value)) == pytest.approx(expected, abs=1e-7)

@@ -17,6 +17,7 @@ from numpyro.distributions.transforms import AffineTransform
 from confide._random import jax_key
 from confide.errors import IncompatibleError
 from confide.population.space import split
+from confide.population.truncated import steady
 
 if TYPE_CHECKING:
     from confide.population.population import Population
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 def at(population: Population, theta: jax.Array) -> Any:
     """The numpyro distribution of a record at θ."""
-    return population.family(**split(population.space, theta))
+    return steady(population.family(**split(population.space, theta)))
 
 
 def draws(population: Population, key: jax.Array, theta: jax.Array, shape: tuple[int, ...]) -> jax.Array:
@@ -96,9 +97,17 @@ def score(population: Population, x: jax.Array, theta: jax.Array) -> jax.Array:
     return gradient
 
 
+def kinked(population: Population) -> bool:
+    """Whether there are points at which the density is known not to be smooth, beside the ends of its support."""
+    return population.closed.breaks is not None or population.facts.kinked
+
+
 def breaks(population: Population, theta: jax.Array) -> jax.Array:
     """The points at which the density is not smooth in x, of shape (m,), beside the ends of the support."""
-    if population.closed.breaks is None:
+    if not kinked(population):
         return jnp.zeros((0,), dtype=jnp.float64)
-    points = population.closed.breaks(**split(population.space, theta))
+    if population.closed.breaks is None:
+        points = at(population, theta).loc
+    else:
+        points = population.closed.breaks(**split(population.space, theta))
     return jnp.atleast_1d(jnp.asarray(points, dtype=jnp.float64))

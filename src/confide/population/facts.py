@@ -33,6 +33,8 @@ class Facts:
     cdf_gradient: bool
     icdf: bool
     sample: bool
+    #: whether the density is known to have a kink at its location
+    kinked: bool
 
     @property
     def fixed_ends(self) -> tuple[float, float] | None:
@@ -65,6 +67,7 @@ def find(population: Population) -> Facts:
             cdf_gradient=kind is not dist.StudentT and _works(jax.grad(cdf, argnums=1), point, theta),
             icdf=_works(lambda q, theta: density.at(population, theta).icdf(q), point, theta),
             sample=_works(lambda theta, key: density.at(population, theta).sample(key), theta, key),
+            kinked=issubclass(kind, dist.Laplace | dist.AsymmetricLaplace),
         )
 
 

@@ -14,12 +14,12 @@ from jax.scipy.stats import norm
 from confide._compile import materialize
 from confide.inference.quadrature.table import ChainTable
 from confide.inference.target.base import Latent, Target, gaussian_move
-from confide.likelihood.mean.mills import log_mills
 from confide.likelihood.mean.normal import convolved, log_normal_by_root
 from confide.likelihood.record_law.moments import moments
 from confide.likelihood.record_law.traced import moving_law
 from confide.mechanism.noise import Noise
 from confide.model import Model
+from confide.population.mills import log_mills
 from confide.prior import Prior
 
 

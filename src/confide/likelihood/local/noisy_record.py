@@ -18,6 +18,7 @@ from confide.likelihood.record_law.fixed import record_law
 from confide.likelihood.record_law.record import Floats, RecordLaw
 from confide.likelihood.record_law.skeleton import CHANGES
 from confide.likelihood.record_law.skeleton import frame as frame_of
+from confide.likelihood.record_law.slopes import moves
 from confide.likelihood.record_law.traced import points
 from confide.mechanism import AdditiveLaw, Law, Noise
 from confide.population import Population
@@ -74,7 +75,7 @@ class NoisyRecord:
             return False
         if self.population.discrete or self.noise.step is not None:
             return True
-        return not self.population.moving and self.population.closed.breaks is None
+        return not moves(self.population)
 
     def densities(self, thetas: Floats, furthest: float) -> SharedNodes | Moving:
         """p(y | θ) for all the θ, at values that lie at most `furthest` beyond the range of s."""

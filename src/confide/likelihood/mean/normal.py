@@ -20,13 +20,13 @@ import numpy as np
 from confide.likelihood.inversion.contour import contour, pulled_in
 from confide.likelihood.inversion.frequencies import frequency_grid
 from confide.likelihood.inversion.integral import integrate
-from confide.likelihood.mean.mills import log_mills
 from confide.likelihood.noise.transform import DiscreteTransform
 from confide.likelihood.record_law.moments import MovingLaw, law_for, moments
 from confide.likelihood.record_law.record import RecordLaw
 from confide.likelihood.record_law.traced import moving_law
 from confide.likelihood.route import Floats, Route, require_finite
 from confide.mechanism.noise import Noise
+from confide.population.mills import log_mills
 
 if TYPE_CHECKING:
     from confide.model import Model

@@ -28,10 +28,11 @@ from scipy import special
 
 from confide.likelihood.cached import once
 from confide.likelihood.local.response import ResponseCells, level_law
+from confide.likelihood.mean import told_by_masses
+from confide.likelihood.mean.told_by_masses import ROOM, log_noise, rounded
 from confide.likelihood.noise.lattice import finite_values
 from confide.likelihood.record_law.record import RecordLaw
 from confide.likelihood.route import Route, require_finite
-from confide.mechanism.lattice import lattice_index
 from confide.population import Population
 from confide.statistic import Statistic
 
@@ -42,17 +43,10 @@ Floats = NDArray[np.float64]
 
 #: records up to which all n + 1 terms are summed: a grid of 400 θ costs a tenth of a second there
 _MOST_RECORDS = 20_000
-#: numbers held at once, 32 MB of doubles
-_ROOM = 2**22
 #: sums of products of scaled probabilities below this are done again in logarithms, before they underflow
 _SMALL = 1e-200
 #: probabilities of K this far below the largest (in logarithms) are left out of an integral over y
 _UNSEEN = 80.0
-#: Gauss–Legendre nodes on each panel of y
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
-#: edges of panels, in scales of the noise: from a kink of f outwards, and beyond the last u_k
-_BESIDE = 0.75 * 1.6 ** np.arange(40)
-_BEYOND = np.asarray([0.0, 0.5, 1.0, 2.0, 3.5, 5.5, 8.0, 11.0, 16.0, 22.0, 30.0, 45.0])
 #: most points of a noise's lattice that an integral over y becomes a sum of
 _MOST_POINTS = 200_000
 
@@ -102,22 +96,10 @@ def _log_binomial(n: int, masses: Floats) -> Floats:
     return np.asarray(ways + special.xlogy(k, masses[:, 1:]) + special.xlogy(n - k, masses[:, :1]))
 
 
-def _points(model: Model, share: TwoValues) -> Floats:
-    """u_k for k = 0, …, n; rounded as the mechanism does (halves up) where the noise is on a lattice."""
-    n, noise = model.channel.n, model.channel.law.noise  # type: ignore[attr-defined]
-    points = share.low + (share.high - share.low) * (np.arange(n + 1.0) / n)
-    if noise.step is not None:  # u/step is off by a few units in its last place, which must not decide a half
-        return np.floor(points / noise.step + 0.5 + 1e-9)
-    return points
-
-
-def _log_noise(model: Model, values: Any, points: Any) -> jax.Array:
-    """log f(y − u) of each value and point: shapes broadcast."""
-    noise = model.channel.law.noise  # type: ignore[attr-defined]
-    if noise.step is not None:
-        index, on_lattice = lattice_index(values, noise.step)
-        return jnp.where(on_lattice, noise.log_mass(index - points), -jnp.inf)
-    return noise.log_prob(values - points)
+def _means(model: Model, share: TwoValues) -> Floats:
+    """u_k for k = 0, …, n."""
+    n = model.channel.n
+    return np.asarray(share.low + (share.high - share.low) * (np.arange(n + 1.0) / n))
 
 
 @dataclass(frozen=True)
@@ -157,21 +139,21 @@ class Share(Route):
         k = np.arange(n + 1.0)
         ways = special.gammaln(n + 1.0) - special.gammaln(k + 1.0) - special.gammaln(n - k + 1.0)
         log_binomial = ways + xlogy(k, above) + xlogy(n - k, below)
-        return jnp.asarray(logsumexp(log_binomial + _log_noise(model, value, _points(model, share))))
+        return jnp.asarray(logsumexp(log_binomial + log_noise(model, value, rounded(model, _means(model, share)))))
 
     def log_likelihood(self, model: Model, thetas: Any, values: Any) -> Floats:
         """A product of two matrices, P(K = k | θ) and f(y − u_k), and again in logarithms where that underflows."""
         thetas, values = np.asarray(thetas), np.asarray(values)
         share, n = _share(model), model.channel.n
         masses = share.masses_at(thetas)
-        points, result = _points(model, share), np.empty((len(thetas), len(values)))
-        most = max(1, _ROOM // (n + 1))
+        points, result = rounded(model, _means(model, share)), np.empty((len(thetas), len(values)))
+        most = max(1, ROOM // (n + 1))
         for column in range(0, len(values), most):
             some = slice(column, column + most)
-            log_noise = np.asarray(_log_noise(model, values[some, None], points))
+            log_f = np.asarray(log_noise(model, values[some, None], points))
             for row in range(0, len(thetas), most):
                 rows = slice(row, row + most)
-                result[rows, some] = _log_product(_log_binomial(n, masses[rows]), log_noise)
+                result[rows, some] = _log_product(_log_binomial(n, masses[rows]), log_f)
         return require_finite(model, thetas, values, result)
 
     def information(self, model: Model, thetas: Any) -> jax.Array:
@@ -208,76 +190,14 @@ def _log_product(log_binomial: Floats, log_noise: Floats) -> Floats:
 
 
 def _about_share(model: Model, share: TwoValues, masses: Floats) -> float:
-    """F_q: the information about q = masses[1] itself, an integral over y."""
-    n, points = model.channel.n, _points(model, share)
+    """F_q: the information about q = masses[1] itself."""
+    n = model.channel.n
     probability = np.exp(_log_binomial(n, masses[None])[0])
     fewer = np.exp(_log_binomial(n - 1, masses[None])[0])
     seen = np.flatnonzero(probability > np.exp(-_UNSEEN) * probability.max())
     first, last = max(0, int(seen[0]) - 1), min(n, int(seen[-1]) + 1)
     # ∂_q P(K = k) = n {P(K' = k − 1) − P(K' = k)}, K' of n − 1 records
-    slope = n * (np.concatenate([[0.0], fewer]) - np.concatenate([fewer, [0.0]]))[first : last + 1]
-    points, probability = points[first : last + 1], probability[first : last + 1]
-    (y, weight), between = _y_rule(model, points)
-    total = _told_between(model, points, probability, slope, *between) if between else 0.0
-    most = max(1, _ROOM // points.size)
-    for start in range(0, y.size, most):
-        some = slice(start, start + most)
-        log_noise = np.asarray(_log_noise(model, y[some, None], points))
-        top = log_noise.max(axis=1, keepdims=True)
-        noise = np.exp(log_noise - top)
-        total += _told(noise @ probability, noise @ slope, weight[some] * np.exp(top[:, 0]))
-    return total
-
-
-def _told(p: Floats, dp: Floats, weight: Floats) -> float:
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return float(np.sum(np.where(p > 0, weight * dp**2 / p, 0.0)))
-
-
-def _told_between(model: Model, points: Floats, probability: Floats, slope: Floats, offset: Floats, w: Floats) -> float:
-    """The integral between the first point and the last, by nodes that are placed alike between any two neighbours.
-
-    The noise from point to node depends on how many points are between them alone: p at such nodes is a convolution.
-    """
-    count = points.size
-    apart = (points[-1] - points[0]) / (count - 1) * np.arange(-(count - 1), count - 1)
-    total = 0.0
-    for each, weight in zip(offset, w, strict=True):
-        log_noise = np.asarray(_log_noise(model, each + apart, 0.0))
-        top = float(log_noise.max())
-        noise = np.exp(log_noise - top)
-        p, dp = (np.convolve(part, noise)[count - 1 : 2 * count - 2] for part in (probability, slope))
-        total += _told(p, dp, weight * np.exp(top))
-    return total
-
-
-Rule = tuple[Floats, Floats]
-
-
-def _y_rule(model: Model, points: Floats) -> tuple[Rule, Rule | None]:
-    """Nodes and weights for an integral over y; and those from one point to the next, at which panels end, if any.
-
-    Panels are graded where the noise is narrow. On the noise's own lattice the integral is a sum.
-    """
-    noise = model.channel.law.noise  # type: ignore[attr-defined]
-    low, high = np.sort(points[[0, -1]])
-    if noise.step is not None:  # here points are whole numbers of steps
-        reach = np.ceil(_BEYOND[-1] * max(1.0, noise.scale / noise.step))
-        y = noise.step * np.arange(low - reach, high + reach + 1)
-        return (y, np.ones_like(y)), None
-    tail = noise.scale * _BEYOND
-    below, above = _panels(low - tail[::-1]), _panels(high + tail)
-    outside = np.concatenate([below[0], above[0]]), np.concatenate([below[1], above[1]])
-    if points.size == 1:
-        return outside, None
-    gap = (high - low) / (points.size - 1)
-    beside = noise.scale * _BESIDE
-    beside = beside[beside < 0.5 * gap]
-    return outside, _panels(
-        np.unique(np.concatenate([[0.0], beside, [0.5 * gap] if beside.size else [], gap - beside, [gap]]))
-    )
-
-
-def _panels(edges: Floats) -> Rule:
-    half = 0.5 * np.diff(edges)[:, None]
-    return (edges[:-1, None] + half * (1 + _NODES)).ravel(), (half * _WEIGHTS).ravel()
+    slope = n * (np.concatenate([[0.0], fewer]) - np.concatenate([fewer, [0.0]]))
+    some = slice(first, last + 1)
+    told, _ = told_by_masses.information(model, _means(model, share)[some], np.stack([probability, slope])[:, some])
+    return float(told[0, 0])

@@ -19,6 +19,7 @@ from confide.likelihood.batched import blocks, filled
 from confide.likelihood.inversion import integral as inv
 from confide.likelihood.inversion.atoms import atom_values, nearest_atom, ways
 from confide.likelihood.inversion.frequencies import Group, plan, tilt_of
+from confide.likelihood.mean import told_by_masses
 from confide.likelihood.mean.at_once import MOST, invert_at_once, serves
 from confide.likelihood.mean.y_rules import (
     LARGEST_DOUBT,
@@ -35,6 +36,7 @@ from confide.likelihood.noise.lattice import lattice_spacing
 from confide.likelihood.record_law.moments import Nodes, law_for, moments_at, nodes_at
 from confide.likelihood.record_law.record import ORDER
 from confide.likelihood.slow_inversion import pairs
+from confide.likelihood.slow_inversion.sums import lattice_points, sums_at
 
 if TYPE_CHECKING:
     from confide.model import Model
@@ -55,14 +57,17 @@ _ROUNDING = 1e-10
 _CUT = 1e-9
 #: θ whose nodes are made together where there are many, as `batched` has them
 _ROWS = 16
-#: the largest table of values and lattice points that costs less than compiling does
-_SUMMED = 2.0**27
+#: points of a lattice up to which the law of a sum is summed, and the share of the largest mass that is nothing
+_SHORT, _UNSEEN = 2**18, 1e-15
 #: kinks of the density of y at which panels are cut
 _MOST_KINKS = 300
 
 
 def spectral_information(model: Model, thetas: Floats) -> jax.Array:
     """F(θ) for each θ of (M, d): shape (M, d, d)."""
+    known = _by_masses(model, thetas)
+    if known is not None:
+        return jax.device_put(known)
     result = np.zeros((len(thetas), thetas.shape[1], thetas.shape[1]))
     told = np.flatnonzero(_varies(model, thetas))
     left = told[~_quickly(model, thetas[told], result, told)] if 0 < told.size <= MOST else told
@@ -83,11 +88,8 @@ def _quickly(model: Model, thetas: Floats, result: Floats, places: NDArray[np.in
     """F at a few θ by what need not be compiled, put in their places of the result; and which of them that served."""
     done = np.zeros(len(thetas), dtype=bool)
     for group in plan(model, thetas, checked=False):
-        if serves(group.inversion.transform) and not group.slow:
-            ways: tuple[Scores, ...] = (invert_at_once, _slow_scores)
-        else:
-            ways = (_slow_scores,) if group.on_lattice and _table_size(group) <= _SUMMED else ()
-        for scores in ways:
+        quick = serves(group.inversion.transform) and not group.slow
+        for scores in (invert_at_once, _slow_scores) if quick else ():
             index = group.index[~done[group.index]]
             if index.size:
                 found, sure = _integrate(model, group, thetas[index], scores)
@@ -95,14 +97,31 @@ def _quickly(model: Model, thetas: Floats, result: Floats, places: NDArray[np.in
     return done
 
 
-def _table_size(group: Group) -> float:
-    """Values of y times points of the lattice of a sum of n records."""
-    lattice = lattice_spacing(group.model.population, group.model.channel.statistic)
-    assert lattice is not None
-    low, high = group.model.channel.statistic.ranges[0]
-    return float(
-        _y_rule(group, group.thetas, atoms=False)[0].size * (group.inversion.n * (high - low) / lattice[1] + 1)
-    )
+def _by_masses(model: Model, thetas: Floats) -> Floats | None:
+    """F at each θ of a statistic on a short lattice, where no transform is needed; None for others."""
+    if lattice_spacing(model.population, model.channel.statistic) is None:
+        return None
+    found = np.empty((len(thetas), thetas.shape[1], thetas.shape[1]))
+    for group in plan(model, thetas, checked=False):
+        step, (low, high) = noise_step(group.inversion.transform), model.channel.statistic.ranges[0]
+        if lattice_points(group) > _SHORT or (step > 0 and (high - low) / step > _SHORT):
+            return None
+        for row, law in zip(group.index, sums_at(group, group.thetas), strict=True):
+            # what a fast transform leaves of masses that are nothing is nothing
+            law_seen = law.masses[0] > _UNSEEN * law.masses[0].max()
+            held = slice(int(np.argmax(law_seen)), law_seen.size - int(np.argmax(law_seen[::-1])))
+            masses = np.where(law_seen, law.masses, 0.0)[:, held]
+            found[row], total = told_by_masses.information(model, law.u[held], masses)
+            _require_whole(model, total)
+    return found
+
+
+def _require_whole(model: Model, total: float) -> None:
+    if abs(total - 1.0) > LARGEST_DOUBT:
+        raise AccuracyError(
+            f"the density of y integrates to {total:.9g} for {model.channel.statistic} with "
+            f"n = {model.channel.n}; use method='replicates', or 'normal' for an approximation"
+        )
 
 
 def _varies(model: Model, thetas: Floats) -> NDArray[np.bool_]:
@@ -135,11 +154,8 @@ def _integrate(model: Model, group: Group, thetas: Floats, scores: Scores) -> tu
             told = _settled(model, group, thetas[row], told, scores)  # noqa: PLW2901
             settled = told.sure(accuracy)
         found[row], sure[row] = np.einsum("py,pyi,pyj->ij", told.mass, told.score, told.score), settled
-        if settled and abs(told.mass.sum() - 1.0) > LARGEST_DOUBT:
-            raise AccuracyError(
-                f"the density of y integrates to {told.mass.sum():.9g} for {model.channel.statistic} with "
-                f"n = {model.channel.n}; use method='replicates', or 'normal' for an approximation"
-            )
+        if settled:
+            _require_whole(model, float(told.mass.sum()))
     return found, sure
 
 

@@ -160,11 +160,16 @@ class Told:
         return np.concatenate([self.mass[None], np.moveaxis(told, -1, 0)])
 
     def sure(self, accuracy: float) -> bool:
-        """Whether p is known so well wherever there is mass; that none was lost elsewhere is seen in the total."""
+        """Whether p is known so well wherever there is mass that what is doubtful is no share of the whole.
+
+        An error counts by the mass, and by the information, that it is an error of. That none was lost elsewhere is
+        seen in the total.
+        """
         with np.errstate(invalid="ignore"):
             doubtful = (self.mass > 0) & ~(self.error * self.mass / self.mass.max() < accuracy)
+            error = np.where(doubtful, np.where(self.error < 1.0, self.error, 1.0), 0.0)
             total, told = self.mass.sum(), self.squares[1:].sum(axis=0)
-            doubt = self.mass[doubtful].sum() / total + told[doubtful].sum() / (told.sum() or 1.0)
+            doubt = (error * self.mass).sum() / total + np.sum(error * told) / (told.sum() or 1.0)
             return bool(np.isfinite(total) and doubt < LARGEST_DOUBT)
 
     def rough(self, least: Floats) -> Floats:

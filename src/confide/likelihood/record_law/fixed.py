@@ -148,6 +148,7 @@ def _refine(
         filled_up = np.pad(x.ravel(), spare, mode="edge"), np.pad(base.ravel(), spare)
         law = _finish(population, statistic, *filled_up, low, high)
         weights = law.weights_at(thetas)
+        _require_numbers(population, thetas, weights)
         defect = np.abs(weights.sum(axis=-1) - 1.0)
         worst = np.argsort(defect)[::-1][:8]
         worst = worst[defect[worst] >= _LARGEST_DEFECT]
@@ -160,6 +161,20 @@ def _refine(
         f"the law of a record of {population.name} on {statistic.bounds} cannot be integrated to {_LARGEST_DEFECT:g}; "
         "declare where its density is not smooth (breaks), or narrow the range of theta"
     )
+
+
+def _require_numbers(population: Population, thetas: Floats, weights: Floats) -> None:
+    """Refuse a law whose density or distribution function is not a number somewhere."""
+    broken = ~np.all(np.isfinite(weights), axis=-1)
+    if np.any(broken):
+        raise AccuracyError(
+            f"the density or the distribution function of {population.name} at {_shown(thetas[broken][0])} is not a "
+            "number; give a family that is computed accurately there, or a prior or a range of theta that stays away"
+        )
+
+
+def _shown(theta: Floats) -> str:
+    return f"theta = ({', '.join(f'{part:g}' for part in theta)})"
 
 
 def _panel_mass(
@@ -230,7 +245,7 @@ def _halve(
         middle = a + share(a, b) * (b - a)
         left, right = integrals(a, middle), integrals(middle, b)
         error = np.max(np.abs(whole - left - right), axis=0)
-        still = (error <= _TOLERANCE) | (middle <= a) | (middle >= b)
+        still = ~(error > _TOLERANCE) | (middle <= a) | (middle >= b)  # what is no number is named later
         done_a.append(a[still])
         done_b.append(b[still])
         if np.all(still):

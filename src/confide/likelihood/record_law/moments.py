@@ -15,6 +15,7 @@ from confide._compile import FAST_COMPILE
 from confide.likelihood.record_law.fixed import record_law
 from confide.likelihood.record_law.record import Floats, RecordLaw, room_for
 from confide.likelihood.record_law.skeleton import CHANGES
+from confide.likelihood.record_law.slopes import moves
 from confide.likelihood.record_law.traced import moving_law
 from confide.population import Population
 from confide.statistic import Statistic
@@ -37,7 +38,7 @@ def law_for(
     population: Population, statistic: Statistic, thetas: Any, tilt: float = 0.0, steepest: float = math.inf
 ) -> RecordLaw | MovingLaw:
     """Fixed nodes where they serve; moving ones where the support, or a kink of the density, moves."""
-    if population.moving or population.closed.breaks is not None:
+    if moves(population):
         return MovingLaw(population, statistic)
     return record_law(population, statistic, thetas, tilt, steepest=steepest)
 

@@ -38,7 +38,7 @@ _TO_SLOPES = np.concatenate([lagrange([-1.0]), WEIGHTS[:, None] * _DERIVATIVE, -
 
 def moves(population: Population) -> bool:
     """Whether an end of the support, or a kink of the density, depends on θ."""
-    return population.moving or population.closed.breaks is not None
+    return population.moving or density.kinked(population)
 
 
 @partial(jax.custom_jvp, nondiff_argnums=(0,))

@@ -31,6 +31,8 @@ Complexes = NDArray[np.complex128]
 
 #: ratios of successive changes, on doubling the frequencies, that are taken for those of a power
 _SLOWEST, _FASTEST = 1.5, 40.0
+#: how near two such ratios are if there is a power
+_ALIKE = 0.05
 #: the least error of that, as a share of what was extrapolated, should two extrapolations agree by chance
 _LEFT = 2e-3
 #: frequencies of all contours that are summed at once
@@ -135,7 +137,7 @@ class Fine:
         log_total, rest, derivative = self._rest(record, rows, tau / self.n, spread)
         log_noise, noise = self._noise(tau)
         rest *= noise
-        (total, moved) = _extrapolated(np.stack([self._summed(y, rest, part) for part in (8, 4, 2, 1)]))
+        (total, moved) = extrapolated(np.stack([self._summed(y, rest, part) for part in (8, 4, 2, 1)]))
         slope = np.empty((*total.shape, len(derivative)))
         for i, each in enumerate(derivative):
             slope[..., i] = self._summed(y, each * noise, 1)
@@ -226,12 +228,13 @@ class Fine:
         return outer * d_alpha + inner * d_psi
 
 
-def _extrapolated(sums: Floats) -> tuple[Floats, Floats]:
-    """The limit of sums over an eighth, a quarter, half and all of the frequencies (4, …), and its error.
+def extrapolated(sums: Floats) -> tuple[Floats, Floats]:
+    """The limit of sums (4, …), each with twice as many terms as the one before, and its error.
 
-    Where y is as far from the atoms as a kink of p, the sum converges like a power of their number, and what is left is
-    a geometric series, whose error is what half of the frequencies would have said; elsewhere it converges much faster,
-    and is left alone.
+    Where a kink of p is met the sum converges like a power of the number of terms, and what is left is a geometric
+    series, whose error is what half of the terms would have said. Where the power is seen twice, what it gets wrong
+    falls faster than itself, and is less than that by the same ratio. Elsewhere a sum converges much faster, and is
+    left alone.
     """
     steps = np.diff(sums, axis=0)
     known = steps[1:] != 0
@@ -239,8 +242,9 @@ def _extrapolated(sums: Floats) -> tuple[Floats, Floats]:
     steady = (ratio > _SLOWEST) & (ratio < _FASTEST)
     left = np.where(steady, steps[1:] / (np.where(steady, ratio, 2.0) - 1.0), 0.0)
     limit = sums[2:] + left
-    error = np.abs(limit[1] - limit[0]) + _LEFT * np.abs(left[1])
-    return limit[1], np.where(steady[1], error, np.abs(steps[2]))
+    power = steady[1] & (np.abs(ratio[0] - ratio[1]) < _ALIKE * ratio[1])
+    apart = np.abs(limit[1] - limit[0]) / np.where(power, np.maximum(ratio[1] - 1.0, 1.0), 1.0)
+    return limit[1], np.where(steady[1], apart + _LEFT * np.abs(left[1]), np.abs(steps[2]))
 
 
 def _power(z: Any, n: int) -> Any:

@@ -190,7 +190,7 @@ def _at(
     law = _law_for(group, thetas[rows], fine.step * fine.frequencies / fine.n)
     asked = filled(thetas[rows])
     nodes, slopes = nodes_at(law, asked), slopes_at(law, asked) if scores else None
-    order, panels = _panels(law, thetas, np.shape(nodes.s)[-1])
+    order, panels = panels_first(law, thetas, np.shape(nodes.s)[-1])
     s, weights = np.asarray(nodes.s)[..., order] - reference, np.asarray(nodes.weights)[: rows.size, order]
     moving = None if slopes is None else np.asarray(slopes.weights)[: rows.size][..., order]
     atoms = atom_values(model.population, model.channel.statistic) - reference
@@ -225,7 +225,7 @@ def _law_for(group: Group, thetas: Floats, frequency: float) -> RecordLaw | Movi
     return record_law(model.population, model.channel.statistic, thetas, tilt, frequency, steepest)
 
 
-def _panels(law: RecordLaw | MovingLaw, thetas: Floats, size: int) -> tuple[NDArray[np.intp], int]:
+def panels_first(law: RecordLaw | MovingLaw, thetas: Floats, size: int) -> tuple[NDArray[np.intp], int]:
     """An order of so many nodes in which the panels' come first, and how many panels there are.
 
     Panels that follow a support have two more nodes, their ends: without weight, where mass passes as θ moves. After

@@ -17,8 +17,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from confide.likelihood.inversion.atoms import Outside
 from confide.likelihood.noise.lattice import lattice_spacing
 from confide.likelihood.record_law.moments import law_for, nodes_at
+from confide.likelihood.record_law.record import ORDER
+from confide.likelihood.slow_inversion.pairs import panels_first
 
 if TYPE_CHECKING:
     from confide.model import Model
@@ -74,8 +77,17 @@ def ends_of(model: Model, thetas: Floats) -> Floats:
     """The least and the largest value of s that has any probability, at each θ: (M, 2)."""
     law = law_for(model.population, model.channel.statistic, thetas)
     nodes = nodes_at(law, thetas)
-    s, seen = np.broadcast_arrays(np.asarray(nodes.s), np.asarray(nodes.weights) > 0)
-    return np.stack([np.where(seen, s, np.inf).min(axis=1), np.where(seen, s, -np.inf).max(axis=1)], axis=1)
+    order, panels = panels_first(law, thetas, np.shape(nodes.s)[-1])
+    s, weights = np.broadcast_arrays(np.asarray(nodes.s)[..., order], np.asarray(nodes.weights)[:, order])
+    return np.asarray([_ends(*row, panels) for row in zip(s, weights, strict=True)])
+
+
+def _ends(s: Floats, weights: Floats, panels: int) -> tuple[float, float]:
+    """Of one record: a panel that has any goes on beyond the outermost of its nodes, to its ends."""
+    seen = weights > 0
+    ends = Outside(s, weights[None], panels).range if np.any(seen[: panels * ORDER]) else ()
+    values = np.concatenate([s[seen], ends])
+    return float(values.min()), float(values.max())
 
 
 def _beyond(noise: Any, log_p: Floats, beyond: Floats) -> Floats:

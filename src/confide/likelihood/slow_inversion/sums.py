@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import fft
 
+from confide.likelihood.batched import filled
 from confide.likelihood.inversion.saddles import Saddles, saddles
 from confide.likelihood.noise.density import log_noise
 from confide.likelihood.noise.lattice import lattice_spacing
@@ -68,18 +69,39 @@ class Sum:
 
 def in_sums(group: Group, thetas: Floats, y: Floats, *, scores: bool) -> tuple[Floats, Floats, Floats]:
     """log p and its relative error at (θ, y) pairs (B, Y), and the score (B, Y, d) if it is asked for."""
-    model, n = group.model, int(group.model.channel.n)
-    lattice = lattice_spacing(model.population, model.channel.statistic)
-    assert lattice is not None
-    nodes, slopes = group.nodes(thetas), group.slopes(thetas) if scores else None
-    k = np.round((np.asarray(nodes.s) - lattice[0]) / lattice[1]).astype(int)
+    n = int(group.model.channel.n)
     log_prob, error = np.empty((2, *y.shape))
     score = np.zeros((*y.shape, thetas.shape[1] if scores else 0))
-    for row in range(len(thetas)):
-        moving = np.empty((0, k.size)) if slopes is None else np.asarray(slopes.weights[row])
-        record = Masses(*lattice, k, np.asarray(nodes.weights[row]), moving)
+    for row, record in enumerate(_records(group, thetas, scores=scores)):
         log_prob[row], error[row], score[row] = _at(group.inversion.transform, n, record, y[row])
     return log_prob, error, score
+
+
+def sums_at(group: Group, thetas: Floats) -> Iterator[Sum]:
+    """The law of the sum at each θ, with its slopes."""
+    yield from (_sum(record, int(group.model.channel.n), 0.0) for record in _records(group, thetas, scores=True))
+
+
+def lattice_points(group: Group) -> float:
+    """How many points the lattice of a sum of n records has."""
+    low, high = group.model.channel.statistic.ranges[0]
+    return float(group.inversion.n * (high - low) / _lattice(group)[1] + 1)
+
+
+def _lattice(group: Group) -> tuple[float, float]:
+    found = lattice_spacing(group.model.population, group.model.channel.statistic)
+    assert found is not None
+    return found
+
+
+def _records(group: Group, thetas: Floats, *, scores: bool) -> Iterator[Masses]:
+    """One record at each θ."""
+    origin, spacing = _lattice(group)
+    nodes, slopes = group.nodes(filled(thetas)), group.slopes(filled(thetas)) if scores else None
+    k = np.round((np.asarray(nodes.s) - origin) / spacing).astype(int)
+    for row in range(len(thetas)):
+        moving = np.empty((0, k.size)) if slopes is None else np.asarray(slopes.weights[row])
+        yield Masses(origin, spacing, k, np.asarray(nodes.weights[row]), moving)
 
 
 def _at(transform: NoiseTransform, n: int, record: Masses, y: Floats) -> tuple[Floats, Floats, Floats]:

@@ -1,0 +1,133 @@
+"""What y tells about θ where the mean, before noise, has masses at equally spaced points.
+
+With P_k(θ) the mass at u_k and f the noise, p(y) = Σ P_k f(y − u_k) and ∂p(y) = Σ ∂P_k f(y − u_k) are sums, and so
+F = ∫ ∂p ∂pᵀ/p dy needs no transform. Nodes in y are placed alike between any two neighbouring points: the noise from
+point to node then depends on how many points are between them alone, and both sums are convolutions.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import NDArray
+from scipy import signal
+
+from confide.mechanism.lattice import lattice_index
+
+if TYPE_CHECKING:
+    from confide.model import Model
+
+Floats = NDArray[np.float64]
+Rule = tuple[Floats, Floats]
+
+#: numbers held at once, 32 MB of doubles
+ROOM = 2**22
+#: products of a convolution, beyond which a fast transform is used: it keeps sixteen digits of the largest mass
+_DIRECTLY = 2**27
+#: Gauss–Legendre nodes on each panel of y; few where the noise hardly changes from point to point
+_GAUSS, _FEW = np.polynomial.legendre.leggauss(16), np.polynomial.legendre.leggauss(6)
+#: scales of the noise, in distances of points, from which few serve
+_WIDE = 4.0
+#: edges of panels, in scales of the noise: from a kink of f outwards, and beyond the last point
+_BESIDE = 0.75 * 1.6 ** np.arange(40)
+_BEYOND = np.asarray([0.0, 0.5, 1.0, 2.0, 3.5, 5.5, 8.0, 11.0, 16.0, 22.0, 30.0, 45.0])
+#: u/step is off by a few units in its last place, which must not decide a half
+_TIE = 1e-9
+
+
+def rounded(model: Model, points: Floats) -> Floats:
+    """Points as the mechanism rounds them, in whole steps (halves up), where the noise is on a lattice."""
+    noise = model.channel.law.noise  # type: ignore[attr-defined]
+    return np.floor(points / noise.step + 0.5 + _TIE) if noise.step is not None else points
+
+
+def log_noise(model: Model, values: Any, points: Any) -> jax.Array:
+    """log f(y − u) of each value and (rounded) point: shapes broadcast."""
+    noise = model.channel.law.noise  # type: ignore[attr-defined]
+    if noise.step is not None:
+        index, on_lattice = lattice_index(values, noise.step)
+        return jnp.where(on_lattice, noise.log_mass(index - points), -jnp.inf)
+    return noise.log_prob(values - points)
+
+
+def information(model: Model, points: Floats, masses: Floats) -> tuple[Floats, float]:
+    """F (d, d) from the points in order (K,), their masses and the derivatives of these (1 + d, K); and ∫ p dy."""
+    if model.channel.law.noise.step is not None:  # type: ignore[attr-defined]
+        return _on_lattice(model, rounded(model, points), masses)
+    outside, between = _y_rule(model, points)
+    parts = [_at(model, points, masses, *outside)]
+    if between is not None:
+        parts += [_between(model, points, masses, offset, weight) for offset, weight in zip(*between, strict=True)]
+    return np.sum([part[0] for part in parts], axis=0), float(sum(part[1] for part in parts))
+
+
+def _told(sums: Floats, weight: Any) -> tuple[Floats, float]:
+    """Σ ∂p ∂pᵀ/p and Σ p over nodes, from p and ∂p (1 + d, Y)."""
+    p, slopes = sums[0], sums[1:]
+    share = np.where(p > 0, weight / np.where(p > 0, p, 1.0), 0.0)
+    return np.asarray((slopes * share) @ slopes.T), float(np.sum(weight * p))
+
+
+def _at(model: Model, points: Floats, masses: Floats, y: Floats, weight: Floats) -> tuple[Floats, float]:
+    """The integral by nodes y and their weights."""
+    matrix, total = np.zeros((len(masses) - 1, len(masses) - 1)), 0.0
+    rows = max(1, ROOM // points.size)
+    for start in range(0, y.size, rows):
+        some = slice(start, start + rows)
+        log_f = np.asarray(log_noise(model, y[some, None], points))
+        top = log_f.max(axis=1)
+        found = _told(masses @ np.exp(log_f - top[:, None]).T, weight[some] * np.exp(top))
+        matrix, total = matrix + found[0], total + found[1]
+    return matrix, total
+
+
+def _between(model: Model, points: Floats, masses: Floats, offset: float, weight: float) -> tuple[Floats, float]:
+    """The integral between the first point and the last, by a node so far beyond each point."""
+    count = points.size
+    apart = (points[-1] - points[0]) / (count - 1) * np.arange(-(count - 1), count - 1)
+    log_f = np.asarray(log_noise(model, offset + apart, 0.0))
+    top = float(log_f.max())
+    sums = _convolved(masses, np.exp(log_f - top))[:, count - 1 : 2 * count - 2]
+    return _told(sums, weight * np.exp(top))
+
+
+def _on_lattice(model: Model, points: Floats, masses: Floats) -> tuple[Floats, float]:
+    """The sum over a lattice, on which points are whole numbers."""
+    noise = model.channel.law.noise  # type: ignore[attr-defined]
+    reach = int(np.ceil(_BEYOND[-1] * max(1.0, noise.scale / noise.step)))
+    index = (points - points[0]).astype(int)
+    spread = np.stack([np.bincount(index, row, index[-1] + 1).astype(np.float64) for row in masses])
+    return _told(_convolved(spread, np.exp(np.asarray(noise.log_mass(jnp.arange(-reach, reach + 1.0))))), 1.0)
+
+
+def _convolved(rows: Floats, noise: Floats) -> Floats:
+    if rows.shape[1] * noise.size <= _DIRECTLY:
+        return np.stack([np.convolve(row, noise) for row in rows])
+    found = np.asarray(signal.oaconvolve(rows, noise[None], axes=1))
+    # beside the largest density, what is left of a smaller one is rounding
+    return np.where(found[:1] > 1e-14 * found[0].max(), found, 0.0)
+
+
+def _y_rule(model: Model, points: Floats) -> tuple[Rule, Rule | None]:
+    """Nodes and weights beyond all points; and those from one point to the next, at which panels end, if any."""
+    scale = model.channel.law.noise.scale  # type: ignore[attr-defined]
+    tail = scale * _BEYOND
+    below, above = _panels(points[0] - tail[::-1]), _panels(points[-1] + tail)
+    outside = np.concatenate([below[0], above[0]]), np.concatenate([below[1], above[1]])
+    if points.size == 1:
+        return outside, None
+    gap = (points[-1] - points[0]) / (points.size - 1)
+    if scale > _WIDE * gap:
+        return outside, _panels(np.asarray([0.0, gap]), _FEW)
+    beside = scale * _BESIDE
+    beside = beside[beside < 0.5 * gap]
+    edges = [[0.0], beside, [0.5 * gap] if beside.size else [], gap - beside, [gap]]
+    return outside, _panels(np.unique(np.concatenate(edges)))
+
+
+def _panels(edges: Floats, rule: Rule = _GAUSS) -> Rule:
+    half = 0.5 * np.diff(edges)[:, None]
+    return (edges[:-1, None] + half * (1 + rule[0])).ravel(), (half * rule[1]).ravel()
