@@ -40,14 +40,13 @@ def integrable(population: Population, theta: ArrayLike) -> jax.Array:
     """A checked θ, at which sums over the support are accurate where they are needed."""
     checked = population.theta(theta)
     if tails.needs_rule(population):
-        require_mass(population, checked)
+        # Inside a trace even a known θ gives a traced result, and nothing can be checked.
+        require_mass(population, checked, checked if space.is_traced(checked) else batches.defect(population, checked))
     return checked
 
 
-def require_mass(population: Population, theta: jax.Array) -> None:
-    """Refuse a θ at which the law does not sum to one."""
-    # Inside a trace even a known θ gives a traced result, and nothing can be checked.
-    missing = theta if space.is_traced(theta) else batches.defect(population, theta)
+def require_mass(population: Population, theta: jax.Array, missing: jax.Array) -> None:
+    """Refuse a θ at which the law does not sum to one, given how much is missing."""
     if not space.is_traced(missing) and not np.all(np.asarray(missing) < _LARGEST_DEFECT):
         raise AccuracyError(
             f"the law of {population.name} sums to one only within {float(np.max(missing)):.1e} at theta = {theta!r}; "

@@ -20,7 +20,7 @@ from numpyro.distributions.constraints import Constraint
 from confide._precision import float64
 from confide._random import as_key
 from confide.errors import IncompatibleError, InvalidArgument
-from confide.population import batches, density, facts, space
+from confide.population import batches, density, facts, space, tiles
 from confide.population.checks import as_shape, declared, integrable, require_hashable, require_mass
 from confide.population.forms import ClosedForms, Form, Noise
 
@@ -274,9 +274,11 @@ class Population:
                 "is undefined; the information of a privatised statistic still exists"
             )
         checked = self.theta(theta)
-        if self.closed.information is None:
-            require_mass(self, checked)
-        return batches.fisher(self, checked)
+        if self.closed.information is not None or space.is_traced(checked) or space.inside_a_trace():
+            return batches.fisher(self, checked)
+        found, missing = tiles.fisher(self, np.reshape(checked, (-1, self.dimension)))
+        require_mass(self, checked, missing)
+        return jnp.asarray(found.reshape(*checked.shape, self.dimension))
 
     @float64
     def unconstrain(self, theta: ArrayLike) -> jax.Array:

@@ -21,6 +21,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from confide.population import counts, density, quadrature
+from confide.population.quadrature import Places
 from confide.population.solve import invert
 from confide.population.space import split
 
@@ -38,37 +39,43 @@ def needs_rule(population: Population) -> bool:
     return closed.cdf is None and (population.discrete or not population.facts.cdf_gradient)
 
 
-def cdf(population: Population, x: jax.Array, theta: jax.Array) -> jax.Array:
-    """P(X ≤ x)."""
-    return _below(population, x, theta) if population.discrete else _tail(population, -1, x, theta)
+def integrates(population: Population) -> bool:
+    """Whether a tail is an integral over panels of the whole law, for which `quadrature.places` serve."""
+    far = population.closed.survival is None and population.moving and population.facts.sample
+    return not population.discrete and (needs_rule(population) or far)
 
 
-def survival(population: Population, x: jax.Array, theta: jax.Array) -> jax.Array:
+def cdf(population: Population, x: jax.Array, theta: jax.Array, at: Places | None = None) -> jax.Array:
+    """P(X ≤ x); where panels are cut may be known."""
+    return _below(population, x, theta, at) if population.discrete else _tail(population, -1, x, theta, at)
+
+
+def survival(population: Population, x: jax.Array, theta: jax.Array, at: Places | None = None) -> jax.Array:
     """P(X > x)."""
-    return _above(population, x, theta) if population.discrete else _tail(population, 1, x, theta)
+    return _above(population, x, theta, at) if population.discrete else _tail(population, 1, x, theta, at)
 
 
 @partial(jax.custom_jvp, nondiff_argnums=(0, 1))
-def _tail(population: Population, side: int, x: jax.Array, theta: jax.Array) -> jax.Array:
-    return (_below if side < 0 else _above)(population, x, theta)
+def _tail(population: Population, side: int, x: jax.Array, theta: jax.Array, at: Places | None) -> jax.Array:
+    return (_below if side < 0 else _above)(population, x, theta, at)
 
 
 @_tail.defjvp
 def _tail_jvp(population: Population, side: int, primals: tuple, tangents: tuple) -> tuple[jax.Array, jax.Array]:
-    (x, theta), (x_dot, theta_dot) = primals, tangents
+    (x, theta, at), (x_dot, theta_dot, _) = primals, tangents
     beside = jnp.where(jnp.isfinite(x), x + jnp.where(x == 0, _BESIDE_ZERO, _BESIDE * jnp.abs(x)), x)
-    _, by_theta = jax.jvp(lambda t: (_below if side < 0 else _above)(population, beside, t), (theta,), (theta_dot,))
-    return _tail(population, side, x, theta), by_theta - side * _density(population, x, theta) * x_dot
+    _, by_theta = jax.jvp(lambda t: (_below if side < 0 else _above)(population, beside, t, at), (theta,), (theta_dot,))
+    return _tail(population, side, x, theta, at), by_theta - side * _density(population, x, theta) * x_dot
 
 
-def _below(population: Population, x: jax.Array, theta: jax.Array) -> jax.Array:
+def _below(population: Population, x: jax.Array, theta: jax.Array, at: Places | None) -> jax.Array:
     x_in, below, above = _inside(population, x, theta)
-    return jnp.where(below, 0.0, jnp.where(above, 1.0, _cdf_inside(population, x_in, theta)))
+    return jnp.where(below, 0.0, jnp.where(above, 1.0, _cdf_inside(population, x_in, theta, at)))
 
 
-def _above(population: Population, x: jax.Array, theta: jax.Array) -> jax.Array:
+def _above(population: Population, x: jax.Array, theta: jax.Array, at: Places | None) -> jax.Array:
     x_in, below, above = _inside(population, x, theta)
-    return jnp.where(below, 1.0, jnp.where(above, 0.0, _survival_inside(population, x_in, theta)))
+    return jnp.where(below, 1.0, jnp.where(above, 0.0, _survival_inside(population, x_in, theta, at)))
 
 
 def _inside(population: Population, x: jax.Array, theta: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
@@ -80,7 +87,7 @@ def _inside(population: Population, x: jax.Array, theta: jax.Array) -> tuple[jax
     return jnp.where(below | above, density.inner_point(population, low, high), x), below, above
 
 
-def _cdf_inside(population: Population, x: jax.Array, theta: jax.Array) -> jax.Array:
+def _cdf_inside(population: Population, x: jax.Array, theta: jax.Array, at: Places | None) -> jax.Array:
     closed, facts = population.closed, population.facts
     if closed.cdf is not None:
         return closed.cdf(x, **split(population.space, theta))
@@ -88,38 +95,38 @@ def _cdf_inside(population: Population, x: jax.Array, theta: jax.Array) -> jax.A
         return counts.tail_mass(population, x, theta, side=-1)
     if facts.cdf_gradient:
         return jnp.asarray(density.at(population, theta).cdf(x))
-    return _integrated(population, -1, x, theta)
+    return _integrated(population, -1, x, theta, at)
 
 
-def _survival_inside(population: Population, x: jax.Array, theta: jax.Array) -> jax.Array:
+def _survival_inside(population: Population, x: jax.Array, theta: jax.Array, at: Places | None) -> jax.Array:
     closed, facts = population.closed, population.facts
     if closed.survival is not None:
         return closed.survival(x, **split(population.space, theta))
     if population.discrete and closed.cdf is None:
         return counts.tail_mass(population, x, theta, side=1)
     if closed.cdf is None and not facts.cdf_gradient:
-        return _integrated(population, 1, x, theta)
-    complement = 1.0 - _cdf_inside(population, x, theta)
+        return _integrated(population, 1, x, theta, at)
+    complement = 1.0 - _cdf_inside(population, x, theta, at)
     if population.discrete or not facts.sample:
         return complement
     # an end of the support that moves with θ is followed by the panels of the whole law alone
-    far = _integrated(population, 1, x, theta) if population.moving else quadrature.far_tail(population, x, theta)
+    far = _integrated(population, 1, x, theta, at) if population.moving else quadrature.far_tail(population, x, theta)
     return jnp.where(complement > _UPPER_TAIL, complement, far)
 
 
 @partial(jax.custom_jvp, nondiff_argnums=(0, 1))
-def _integrated(population: Population, side: int, x: jax.Array, theta: jax.Array) -> jax.Array:
+def _integrated(population: Population, side: int, x: jax.Array, theta: jax.Array, at: Places | None) -> jax.Array:
     """The mass below (side −1) or above (side +1) x, numpyro's value where it has one."""
     if side < 0 and population.facts.cdf:
         return jnp.asarray(density.at(population, theta).cdf(x))
-    return quadrature.tail_mass(population, x, theta, side)
+    return quadrature.tail_mass(population, x, theta, side, at)
 
 
 @_integrated.defjvp
 def _integrated_jvp(population: Population, side: int, primals: tuple, tangents: tuple) -> tuple[jax.Array, jax.Array]:
-    (x, theta), (x_dot, theta_dot) = primals, tangents
-    _, by_theta = jax.jvp(lambda t: quadrature.tail_mass(population, x, t, side), (theta,), (theta_dot,))
-    return _integrated(population, side, x, theta), by_theta - side * _density(population, x, theta) * x_dot
+    (x, theta, at), (x_dot, theta_dot, _) = primals, tangents
+    _, by_theta = jax.jvp(lambda t: quadrature.tail_mass(population, x, t, side, at), (theta,), (theta_dot,))
+    return _integrated(population, side, x, theta, at), by_theta - side * _density(population, x, theta) * x_dot
 
 
 def _density(population: Population, x: jax.Array, theta: jax.Array) -> jax.Array:

@@ -7,8 +7,9 @@ statistic, mechanism and number of nodes.
 
 from __future__ import annotations
 
+import functools
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -16,8 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide._compile import FAST_COMPILE, on_the_cpu
-from confide.population import Population, density
+from confide.population import density, quadrature
 from confide.population import tails as tails_of
+from confide.population.information import fisher_by_rule
+from confide.population.quadrature import Places
+
+if TYPE_CHECKING:
+    from confide.population.population import Population
 
 Floats = NDArray[np.float64]
 
@@ -26,14 +32,16 @@ _ROWS, _POINTS, _ENDS = (16, 128), (512, 512), (2, 64)
 
 
 @partial(jax.jit, static_argnums=0, compiler_options=FAST_COMPILE)
-def _densities(population: Population, thetas: jax.Array, x: jax.Array) -> jax.Array:
+def _densities(population: Population, thetas: jax.Array, x: jax.Array, at: None) -> jax.Array:
     """p(x | θ), shape (θ, points)."""
+    del at  # what integrates nothing needs no places
     return jax.vmap(lambda theta: jnp.exp(jax.vmap(lambda p: density.log_prob(population, p, theta))(x)))(thetas)
 
 
 @partial(jax.jit, static_argnums=0, compiler_options=FAST_COMPILE)
-def _density_slopes(population: Population, thetas: jax.Array, x: jax.Array) -> jax.Array:
+def _density_slopes(population: Population, thetas: jax.Array, x: jax.Array, at: None) -> jax.Array:
     """∂p/∂θ, shape (θ, points, d)."""
+    del at
 
     def one(theta: jax.Array, p: jax.Array) -> jax.Array:
         return jax.jacfwd(lambda t: jnp.exp(density.log_prob(population, p, t)))(theta)
@@ -41,21 +49,39 @@ def _density_slopes(population: Population, thetas: jax.Array, x: jax.Array) -> 
     return jax.vmap(lambda theta: jax.vmap(lambda p: one(theta, p))(x))(thetas)
 
 
-def _both_tails(population: Population, x: jax.Array, theta: jax.Array) -> jax.Array:
-    return jnp.stack([tails_of.cdf(population, x, theta), tails_of.survival(population, x, theta)])
+def _both_tails(population: Population, x: jax.Array, theta: jax.Array, at: Places | None) -> jax.Array:
+    return jnp.stack([tails_of.cdf(population, x, theta, at), tails_of.survival(population, x, theta, at)])
 
 
 @partial(jax.jit, static_argnums=0, compiler_options=FAST_COMPILE)
-def _tails(population: Population, thetas: jax.Array, x: jax.Array) -> jax.Array:
+def _tails(population: Population, thetas: jax.Array, x: jax.Array, at: Places | None) -> jax.Array:
     """P(X ≤ x) and P(X > x), shape (θ, points, 2)."""
-    return jax.vmap(lambda theta: jax.vmap(lambda p: _both_tails(population, p, theta))(x))(thetas)
+    return jax.vmap(lambda theta, at: jax.vmap(lambda p: _both_tails(population, p, theta, at))(x))(thetas, at)
 
 
 @partial(jax.jit, static_argnums=0, compiler_options=FAST_COMPILE)
-def _tail_slopes(population: Population, thetas: jax.Array, x: jax.Array) -> jax.Array:
+def _tail_slopes(population: Population, thetas: jax.Array, x: jax.Array, at: Places | None) -> jax.Array:
     """Their derivatives in θ, shape (θ, points, 2, d)."""
     one = partial(jax.jacfwd(_both_tails, argnums=2), population)
-    return jax.vmap(lambda theta: jax.vmap(lambda p: one(p, theta))(x))(thetas)
+    return jax.vmap(lambda theta, at: jax.vmap(lambda p: one(p, theta, at))(x))(thetas, at)
+
+
+@partial(jax.jit, static_argnums=0, compiler_options=FAST_COMPILE)
+def _fisher(population: Population, thetas: jax.Array, at: Places | None) -> tuple[jax.Array, jax.Array]:
+    """The information of a record, (θ, d, d), and the mass that its sum over the support misses."""
+    return jax.vmap(lambda theta, at: fisher_by_rule(population, theta, at))(thetas, at)
+
+
+@partial(jax.jit, static_argnums=0, compiler_options=FAST_COMPILE)
+def _places(population: Population, thetas: jax.Array) -> Places:
+    return jax.vmap(lambda theta: quadrature.places(population, theta))(thetas)
+
+
+@functools.lru_cache(maxsize=128)
+def _placed(population: Population, content: bytes) -> Places:
+    """Where panels are cut at a tile's θ: one program, and its numbers, for all functions that integrate."""
+    found = _places(population, np.frombuffer(content).reshape(-1, population.dimension))
+    return Places(*(np.asarray(part) for part in found))
 
 
 def _fitting(size: int, sides: tuple[int, int]) -> int:
@@ -63,17 +89,27 @@ def _fitting(size: int, sides: tuple[int, int]) -> int:
     return sides[0] if size <= 2 * sides[0] else sides[1]
 
 
-def _tiled(program: Any, population: Population, x: Any, thetas: Any, columns: tuple[int, int]) -> Floats:
+def _tiles_of(thetas: Floats) -> Floats:
+    """Rows of θ in tiles of one size."""
+    rows = _fitting(len(thetas), _ROWS)
+    return np.pad(thetas, [(0, -len(thetas) % rows), (0, 0)], mode="edge").reshape(-1, rows, thetas.shape[1])
+
+
+def _tiled(
+    program: Any, population: Population, x: Any, thetas: Any, columns: tuple[int, int], integrates: bool = False
+) -> Floats:
     """What a program says of all θ (M, d) and points (P,)."""
     x, thetas = np.asarray(x, dtype=np.float64), np.asarray(thetas, dtype=np.float64)
     if x.size == 0:
-        return np.asarray(_tiled(program, population, np.zeros(1), thetas, columns)[:, :0])
-    rows, width = _fitting(len(thetas), _ROWS), _fitting(x.size, columns)
-    some = np.pad(thetas, [(0, -len(thetas) % rows), (0, 0)], mode="edge").reshape(-1, rows, thetas.shape[1])
+        return np.asarray(_tiled(program, population, np.zeros(1), thetas, columns, integrates)[:, :0])
+    width = _fitting(x.size, columns)
     points = np.pad(x, (0, -x.size % width), mode="edge").reshape(-1, width)
     # all are asked for before the first is waited for
     with on_the_cpu():  # tails that are equal must cancel to the last digit
-        asked = [[program(population, block, part) for part in points] for block in some]
+        asked = []
+        for block in _tiles_of(thetas):
+            at = _placed(population, block.tobytes()) if integrates else None
+            asked.append([program(population, block, part, at) for part in points])
         found = np.concatenate([np.concatenate([np.asarray(part) for part in row], axis=1) for row in asked])
     return np.asarray(found[: len(thetas), : x.size])
 
@@ -90,7 +126,7 @@ def density_slopes(population: Population, x: Any, thetas: Any) -> Floats:
 
 def tails(population: Population, x: Any, thetas: Any) -> tuple[Floats, Floats]:
     """P(X ≤ x) and P(X > x), shape (M, P) each."""
-    found = _tiled(_tails, population, x, thetas, _ENDS)
+    found = _tiled(_tails, population, x, thetas, _ENDS, tails_of.integrates(population))
     return found[..., 0], found[..., 1]
 
 
@@ -100,8 +136,19 @@ def tail_slopes(population: Population, x: Any, thetas: Any) -> tuple[Floats, Fl
     Where one tail is exactly 0 neither can move, unless an end of the support does; what differentiation makes of it is
     rounding, or not a number.
     """
-    found = _tiled(_tail_slopes, population, x, thetas, _ENDS)
+    found = _tiled(_tail_slopes, population, x, thetas, _ENDS, tails_of.integrates(population))
     if not population.moving:
         each = np.stack(tails(population, x, thetas), axis=-1)
         found = np.where(np.any(each == 0, axis=-1)[..., None, None], 0.0, found)
     return found[..., 0, :], found[..., 1, :]
+
+
+def fisher(population: Population, thetas: Any) -> tuple[Floats, Floats]:
+    """The information of a record by a sum over the support at θ (M, d), (M, d, d), and the mass that the sum misses."""
+    thetas, found = np.asarray(thetas, dtype=np.float64), []
+    with on_the_cpu():
+        for block in _tiles_of(thetas):
+            at = None if population.discrete else _placed(population, block.tobytes())
+            found.append([np.asarray(part) for part in _fisher(population, block, at)])
+    information, missing = (np.concatenate(parts)[: len(thetas)] for parts in zip(*found, strict=True))
+    return information, missing

@@ -11,6 +11,7 @@ The result is computed with two orders of all rules, and must not depend on it b
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import NamedTuple
@@ -66,24 +67,29 @@ def _settled(
     """With two orders of all rules that agree."""
     values = values_of_y(noisy)
     many = values.ends.size > _MANY
-    before = last = None
+    last, whole = None, functools.cache(of_records)
     for order, size in _ORDERS:
         rule = gauss(order, size)
         over_y = gauss(order // 2, size // 2) if many else rule
         better = np.stack([_information(noisy, values, theta, rule, over_y) for theta in jnp.asarray(thetas)])
         if last is not None and np.all(np.abs(better - last) <= _allowed(better, thetas)):
             return better
-        before, last = last, better
-    whole = of_records()
-    if whole is not None and before is not None:
-        told = np.diagonal(whole, axis1=1, axis2=2)
-        nothing = _NOTHING * np.sqrt(told[:, :, None] * told[:, None, :])
-        if np.all(np.abs(better) <= nothing) and np.all(np.abs(before) <= nothing):
+        if last is not None and _are_nothing(last, better, whole()):
             return better
+        last = better
     raise AccuracyError(
         f"the information of {name} does not settle to {_TOLERANCE:g} with {_ORDERS[-1][0]} nodes a panel; "
         "declare where the population's density is not smooth (breaks)"
     )
+
+
+def _are_nothing(last: np.ndarray, better: np.ndarray, whole: np.ndarray | None) -> bool:
+    """Whether both are next to nothing beside what all records tell."""
+    if whole is None:
+        return False
+    told = np.diagonal(whole, axis1=1, axis2=2)
+    nothing = _NOTHING * np.sqrt(told[:, :, None] * told[:, None, :])
+    return bool(np.all(np.abs(better) <= nothing) and np.all(np.abs(last) <= nothing))
 
 
 def _allowed(information: np.ndarray, thetas: np.ndarray) -> np.ndarray:
