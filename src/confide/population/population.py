@@ -20,8 +20,8 @@ from numpyro.distributions.constraints import Constraint
 from confide._precision import float64
 from confide._random import as_key
 from confide.errors import IncompatibleError, InvalidArgument
-from confide.population import batches, density, facts, space, tiles
-from confide.population.checks import as_shape, declared, integrable, require_hashable, require_mass
+from confide.population import batches, density, facts, space
+from confide.population.checks import as_shape, declared, integrable, require_hashable, summed_fisher
 from confide.population.forms import ClosedForms, Form, Noise
 
 
@@ -276,9 +276,7 @@ class Population:
         checked = self.theta(theta)
         if self.closed.information is not None or space.is_traced(checked) or space.inside_a_trace():
             return batches.fisher(self, checked)
-        found, missing = tiles.fisher(self, np.reshape(checked, (-1, self.dimension)))
-        require_mass(self, checked, missing)
-        return jnp.asarray(found.reshape(*checked.shape, self.dimension))
+        return summed_fisher(self, checked)
 
     @float64
     def unconstrain(self, theta: ArrayLike) -> jax.Array:

@@ -210,9 +210,7 @@ def far_tail(population: Population, x: jax.Array, theta: jax.Array) -> jax.Arra
     return _mass(population, line, theta)(nodes) @ weights
 
 
-def tail_mass(
-    population: Population, x: jax.Array, theta: jax.Array, side: int, at: Places | None = None
-) -> jax.Array:
+def tail_mass(population: Population, x: jax.Array, theta: jax.Array, side: int, at: Places | None = None) -> jax.Array:
     """P(X < x) for side −1, P(X > x) for side +1, for x inside the support."""
     panels = DensityPanels(population, theta, at)
     return panels.tail(panels.line.coordinate(x), jnp.full_like(x, side))

@@ -133,37 +133,37 @@ def _density(population: Population, x: jax.Array, theta: jax.Array) -> jax.Arra
     return jnp.exp(density.log_prob(population, x, theta))
 
 
-def quantile(population: Population, q: jax.Array, theta: jax.Array) -> jax.Array:
+def quantile(population: Population, q: jax.Array, theta: jax.Array, at: Places | None = None) -> jax.Array:
     """The smallest x with P(X ≤ x) ≥ q; the ends of the support at q = 0 and q = 1."""
     low, high = density.support(population, theta)
     inside = (q > 0) & (q < 1)
     q_in = jnp.where(inside, q, 0.5)
     if population.discrete:
         # A step function: no derivative, and none is sought through the search.
-        x = _solve(population, lax.stop_gradient(q_in), lax.stop_gradient(theta))
+        x = _solve(population, lax.stop_gradient(q_in), lax.stop_gradient(theta), at)
     else:
-        x = _quantile_inside(population, q_in, theta)
+        x = _quantile_inside(population, q_in, theta, at)
     return jnp.where(inside, x, jnp.where(q == 0, low, jnp.where(q == 1, high, jnp.nan)))
 
 
 @partial(jax.custom_jvp, nondiff_argnums=(0,))
-def _quantile_inside(population: Population, q: jax.Array, theta: jax.Array) -> jax.Array:
-    return _solve(population, q, theta)
+def _quantile_inside(population: Population, q: jax.Array, theta: jax.Array, at: Places | None) -> jax.Array:
+    return _solve(population, q, theta, at)
 
 
 @_quantile_inside.defjvp
 def _quantile_jvp(population: Population, primals: tuple, tangents: tuple) -> tuple[jax.Array, jax.Array]:
-    (q, theta), (q_dot, theta_dot) = primals, tangents
-    x = _quantile_inside(population, q, theta)
-    _, by_theta = jax.jvp(lambda t: cdf(population, x, t), (theta,), (theta_dot,))
+    (q, theta, at), (q_dot, theta_dot, _) = primals, tangents
+    x = _quantile_inside(population, q, theta, at)
+    _, by_theta = jax.jvp(lambda t: cdf(population, x, t, at), (theta,), (theta_dot,))
     slope = _density(population, x, theta)
     usable = (slope > 0) & (slope < jnp.inf)  # else x has been rounded onto an end of the support
     return x, jnp.where(usable, (q_dot - by_theta) / jnp.where(usable, slope, 1.0), 0.0)
 
 
-def _solve(population: Population, q: jax.Array, theta: jax.Array) -> jax.Array:
+def _solve(population: Population, q: jax.Array, theta: jax.Array, at: Places | None) -> jax.Array:
     if searches(population):
-        return _search(population, q, theta)
+        return _search(population, q, theta, at)
     if population.closed.quantile is not None:
         return population.closed.quantile(q, **split(population.space, theta))
     if population.discrete:
@@ -178,16 +178,16 @@ def searches(population: Population) -> bool:
     return not (population.discrete or given)
 
 
-def _search(population: Population, q: jax.Array, theta: jax.Array) -> jax.Array:
+def _search(population: Population, q: jax.Array, theta: jax.Array, at: Places | None) -> jax.Array:
     """The quantile by inverting the distribution function, with panels that are made once for the whole search."""
-    panels = quadrature.DensityPanels(population, theta)
+    panels = quadrature.DensityPanels(population, theta, at)
     line = panels.line
 
     def log_tail(v: jax.Array, lower: jax.Array) -> tuple[jax.Array, jax.Array]:
         x = line.record(v)
         tail = panels.tail(v, jnp.where(lower, -1.0, 1.0))
         if not needs_rule(population):
-            below = cdf(population, x, theta)
+            below = cdf(population, x, theta, at)
             tail = jnp.where(lower, below, jnp.where(below < 1.0 - _UPPER_TAIL, 1.0 - below, tail))
         return jnp.log(tail), density.log_prob(population, x, theta) + line.log_slope(v)
 

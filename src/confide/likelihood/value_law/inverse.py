@@ -8,9 +8,11 @@ and without iteration. Where x occurs more than once, v = s(x) is solved by Newt
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
 from confide.expression.evaluate import evaluate
@@ -20,13 +22,13 @@ _MOST_STEPS = 80
 _EPS = 2.0**-52
 
 #: steps taken, x, its bracket, and which elements still move
-_Search = tuple[jax.Array, jax.Array, jax.Array, jax.Array, jax.Array]
+_Search = tuple[Any, Any, Any, Any, Any]
 #: x -> (excess, slope, rounding error of the excess), where the excess increases with x
-Excess = Callable[[jax.Array], tuple[jax.Array, jax.Array, jax.Array]]
+Excess = Callable[[Any], tuple[Any, Any, Any]]
 
 
-def increasing_root(excess: Excess, low: jax.Array, high: jax.Array, start: jax.Array) -> jax.Array:
-    """Where an increasing function is 0, elementwise, by Newton's method inside a bracket.
+def increasing_root(excess: Excess, low: Any, high: Any, start: Any) -> Any:
+    """Where an increasing function is 0, elementwise, by Newton's method inside a bracket, in JAX or NumPy.
 
     A step that leaves the bracket is taken on the logarithm of the distance to the end that it passed, where a power
     of that distance (the logit of a distribution function at the end of its support) is a straight line; if that
@@ -34,28 +36,35 @@ def increasing_root(excess: Excess, low: jax.Array, high: jax.Array, start: jax.
     below its own rounding error.
     """
     first, last = low, high
+    known = not isinstance(start, jax.Array)
+    xp: Any = np if known else jnp
 
-    def unfinished(carry: _Search) -> jax.Array:
+    def unfinished(carry: _Search) -> Any:
         count, *_, moving = carry
-        return (count < _MOST_STEPS) & jnp.any(moving)
+        return (count < _MOST_STEPS) & xp.any(moving)
 
     def improve(carry: _Search) -> _Search:
         count, x, low, high, moving = carry
         value, slope, rounding = excess(x)
-        low, high = jnp.where(value < 0, x, low), jnp.where(value > 0, x, high)
+        low, high = xp.where(value < 0, x, low), xp.where(value > 0, x, high)
         step = -value / slope
-        end = jnp.where(value > 0, first, last)
+        end = xp.where(value > 0, first, last)
         distance = x - end
-        curved = end + distance * jnp.exp(step / distance)
+        curved = end + distance * xp.exp(step / distance)
         following = x + step
         for candidate in (curved, 0.5 * (low + high)):
-            following = jnp.where((following > low) & (following < high), following, candidate)  # NaN is replaced too
-        following = jnp.where(moving & (jnp.abs(value) > rounding), following, x)
-        moving &= jnp.abs(following - x) > 2 * _EPS * jnp.abs(x)
+            following = xp.where((following > low) & (following < high), following, candidate)  # NaN is replaced too
+        following = xp.where(moving & (xp.abs(value) > rounding), following, x)
+        moving = moving & (xp.abs(following - x) > 2 * _EPS * xp.abs(x))
         return count + 1, following, low, high, moving
 
-    begin = (jnp.asarray(0), jnp.clip(start, low, high), low + 0 * start, high + 0 * start, jnp.ones(start.shape, bool))
-    return lax.while_loop(unfinished, improve, begin)[1]
+    begin = (xp.asarray(0), xp.clip(start, low, high), low + 0 * start, high + 0 * start, xp.ones(start.shape, bool))
+    if not known:
+        return lax.while_loop(unfinished, improve, begin)[1]
+    with np.errstate(all="ignore"):
+        while unfinished(begin):
+            begin = improve(begin)
+    return begin[1]
 
 
 def slope(tree: Tree, x: jax.Array) -> jax.Array:
@@ -130,4 +139,5 @@ def _solve(tree: Tree, direction: int, v: jax.Array, low: jax.Array, high: jax.A
     def excess(x: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
         return direction * (evaluate(tree, x) - v), direction * slope(tree, x), _EPS * size * jnp.ones_like(x)
 
-    return increasing_root(excess, low, high, low + share * (high - low))
+    found: jax.Array = increasing_root(excess, low, high, low + share * (high - low))
+    return found
