@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from confide.population import counts, density, quadrature
-from confide.population.quadrature import Places
+from confide.population.quadrature import PanelCuts
 from confide.population.space import split
 
 if TYPE_CHECKING:
@@ -23,7 +23,9 @@ def fisher(population: Population, theta: jax.Array) -> jax.Array:
     return fisher_by_rule(population, theta)[0]
 
 
-def fisher_by_rule(population: Population, theta: jax.Array, at: Places | None = None) -> tuple[jax.Array, jax.Array]:
+def fisher_by_rule(
+    population: Population, theta: jax.Array, at: PanelCuts | None = None
+) -> tuple[jax.Array, jax.Array]:
     """The same by a sum over the support, whatever closed form there is, and how far its total mass is from one."""
     discrete = population.discrete
     records, mass = counts.rule(population, theta) if discrete else quadrature.rule(population, theta, at)

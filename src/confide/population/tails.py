@@ -21,7 +21,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from confide.population import counts, density, quadrature
-from confide.population.quadrature import Places
+from confide.population.quadrature import PanelCuts
 from confide.population.solve import invert
 from confide.population.space import split
 
@@ -45,18 +45,18 @@ def integrates(population: Population) -> bool:
     return not population.discrete and (needs_rule(population) or far)
 
 
-def cdf(population: Population, x: jax.Array, theta: jax.Array, at: Places | None = None) -> jax.Array:
+def cdf(population: Population, x: jax.Array, theta: jax.Array, at: PanelCuts | None = None) -> jax.Array:
     """P(X ≤ x); where panels are cut may be known."""
     return _below(population, x, theta, at) if population.discrete else _tail(population, -1, x, theta, at)
 
 
-def survival(population: Population, x: jax.Array, theta: jax.Array, at: Places | None = None) -> jax.Array:
+def survival(population: Population, x: jax.Array, theta: jax.Array, at: PanelCuts | None = None) -> jax.Array:
     """P(X > x)."""
     return _above(population, x, theta, at) if population.discrete else _tail(population, 1, x, theta, at)
 
 
 @partial(jax.custom_jvp, nondiff_argnums=(0, 1))
-def _tail(population: Population, side: int, x: jax.Array, theta: jax.Array, at: Places | None) -> jax.Array:
+def _tail(population: Population, side: int, x: jax.Array, theta: jax.Array, at: PanelCuts | None) -> jax.Array:
     return (_below if side < 0 else _above)(population, x, theta, at)
 
 
@@ -68,12 +68,12 @@ def _tail_jvp(population: Population, side: int, primals: tuple, tangents: tuple
     return _tail(population, side, x, theta, at), by_theta - side * _density(population, x, theta) * x_dot
 
 
-def _below(population: Population, x: jax.Array, theta: jax.Array, at: Places | None) -> jax.Array:
+def _below(population: Population, x: jax.Array, theta: jax.Array, at: PanelCuts | None) -> jax.Array:
     x_in, below, above = _inside(population, x, theta)
     return jnp.where(below, 0.0, jnp.where(above, 1.0, _cdf_inside(population, x_in, theta, at)))
 
 
-def _above(population: Population, x: jax.Array, theta: jax.Array, at: Places | None) -> jax.Array:
+def _above(population: Population, x: jax.Array, theta: jax.Array, at: PanelCuts | None) -> jax.Array:
     x_in, below, above = _inside(population, x, theta)
     return jnp.where(below, 1.0, jnp.where(above, 0.0, _survival_inside(population, x_in, theta, at)))
 
@@ -87,7 +87,7 @@ def _inside(population: Population, x: jax.Array, theta: jax.Array) -> tuple[jax
     return jnp.where(below | above, density.inner_point(population, low, high), x), below, above
 
 
-def _cdf_inside(population: Population, x: jax.Array, theta: jax.Array, at: Places | None) -> jax.Array:
+def _cdf_inside(population: Population, x: jax.Array, theta: jax.Array, at: PanelCuts | None) -> jax.Array:
     closed, facts = population.closed, population.facts
     if closed.cdf is not None:
         return closed.cdf(x, **split(population.space, theta))
@@ -98,7 +98,7 @@ def _cdf_inside(population: Population, x: jax.Array, theta: jax.Array, at: Plac
     return _integrated(population, -1, x, theta, at)
 
 
-def _survival_inside(population: Population, x: jax.Array, theta: jax.Array, at: Places | None) -> jax.Array:
+def _survival_inside(population: Population, x: jax.Array, theta: jax.Array, at: PanelCuts | None) -> jax.Array:
     closed, facts = population.closed, population.facts
     if closed.survival is not None:
         return closed.survival(x, **split(population.space, theta))
@@ -115,7 +115,7 @@ def _survival_inside(population: Population, x: jax.Array, theta: jax.Array, at:
 
 
 @partial(jax.custom_jvp, nondiff_argnums=(0, 1))
-def _integrated(population: Population, side: int, x: jax.Array, theta: jax.Array, at: Places | None) -> jax.Array:
+def _integrated(population: Population, side: int, x: jax.Array, theta: jax.Array, at: PanelCuts | None) -> jax.Array:
     """The mass below (side −1) or above (side +1) x, numpyro's value where it has one."""
     if side < 0 and population.facts.cdf:
         return jnp.asarray(density.at(population, theta).cdf(x))
@@ -133,7 +133,7 @@ def _density(population: Population, x: jax.Array, theta: jax.Array) -> jax.Arra
     return jnp.exp(density.log_prob(population, x, theta))
 
 
-def quantile(population: Population, q: jax.Array, theta: jax.Array, at: Places | None = None) -> jax.Array:
+def quantile(population: Population, q: jax.Array, theta: jax.Array, at: PanelCuts | None = None) -> jax.Array:
     """The smallest x with P(X ≤ x) ≥ q; the ends of the support at q = 0 and q = 1."""
     low, high = density.support(population, theta)
     inside = (q > 0) & (q < 1)
@@ -147,7 +147,7 @@ def quantile(population: Population, q: jax.Array, theta: jax.Array, at: Places 
 
 
 @partial(jax.custom_jvp, nondiff_argnums=(0,))
-def _quantile_inside(population: Population, q: jax.Array, theta: jax.Array, at: Places | None) -> jax.Array:
+def _quantile_inside(population: Population, q: jax.Array, theta: jax.Array, at: PanelCuts | None) -> jax.Array:
     return _solve(population, q, theta, at)
 
 
@@ -161,7 +161,7 @@ def _quantile_jvp(population: Population, primals: tuple, tangents: tuple) -> tu
     return x, jnp.where(usable, (q_dot - by_theta) / jnp.where(usable, slope, 1.0), 0.0)
 
 
-def _solve(population: Population, q: jax.Array, theta: jax.Array, at: Places | None) -> jax.Array:
+def _solve(population: Population, q: jax.Array, theta: jax.Array, at: PanelCuts | None) -> jax.Array:
     if searches(population):
         return _search(population, q, theta, at)
     if population.closed.quantile is not None:
@@ -178,7 +178,7 @@ def searches(population: Population) -> bool:
     return not (population.discrete or given)
 
 
-def _search(population: Population, q: jax.Array, theta: jax.Array, at: Places | None) -> jax.Array:
+def _search(population: Population, q: jax.Array, theta: jax.Array, at: PanelCuts | None) -> jax.Array:
     """The quantile by inverting the distribution function, with panels that are made once for the whole search."""
     panels = quadrature.DensityPanels(population, theta, at)
     line = panels.line

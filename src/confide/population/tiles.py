@@ -20,7 +20,7 @@ from confide._compile import FAST_COMPILE, on_the_cpu
 from confide.population import density, quadrature
 from confide.population import tails as tails_of
 from confide.population.information import fisher_by_rule
-from confide.population.quadrature import Places
+from confide.population.quadrature import PanelCuts
 
 if TYPE_CHECKING:
     from confide.population.population import Population
@@ -51,18 +51,18 @@ def _density_slopes(population: Population, thetas: jax.Array, x: jax.Array, at:
     return jax.vmap(lambda theta: jax.vmap(lambda p: one(theta, p))(x))(thetas)
 
 
-def _both_tails(population: Population, x: jax.Array, theta: jax.Array, at: Places | None) -> jax.Array:
+def _both_tails(population: Population, x: jax.Array, theta: jax.Array, at: PanelCuts | None) -> jax.Array:
     return jnp.stack([tails_of.cdf(population, x, theta, at), tails_of.survival(population, x, theta, at)])
 
 
 @partial(jax.jit, static_argnums=0, compiler_options=FAST_COMPILE)
-def _tails(population: Population, thetas: jax.Array, x: jax.Array, at: Places | None) -> jax.Array:
+def _tails(population: Population, thetas: jax.Array, x: jax.Array, at: PanelCuts | None) -> jax.Array:
     """P(X ≤ x) and P(X > x), shape (θ, points, 2)."""
     return jax.vmap(lambda theta, at: jax.vmap(lambda p: _both_tails(population, p, theta, at))(x))(thetas, at)
 
 
 @partial(jax.jit, static_argnums=0, compiler_options=FAST_COMPILE)
-def _tail_slopes(population: Population, thetas: jax.Array, x: jax.Array, at: Places | None) -> jax.Array:
+def _tail_slopes(population: Population, thetas: jax.Array, x: jax.Array, at: PanelCuts | None) -> jax.Array:
     """Their derivatives in θ, shape (θ, points, 2, d)."""
     one = partial(jax.jacfwd(_both_tails, argnums=2), population)
     return jax.vmap(lambda theta, at: jax.vmap(lambda p: one(p, theta, at))(x))(thetas, at)
@@ -77,33 +77,33 @@ def _own_densities(population: Population, thetas: jax.Array, x: jax.Array, at: 
 
 
 @partial(jax.jit, static_argnums=0, compiler_options=FAST_COMPILE)
-def _own_cdf_slopes(population: Population, thetas: jax.Array, x: jax.Array, at: Places | None) -> jax.Array:
+def _own_cdf_slopes(population: Population, thetas: jax.Array, x: jax.Array, at: PanelCuts | None) -> jax.Array:
     """∂P(X ≤ x)/∂θ at points of each θ, shape (θ, points, d)."""
     one = partial(jax.jacfwd(tails_of.cdf, argnums=2), population)
     return jax.vmap(lambda theta, row, at: jax.vmap(lambda p: one(p, theta, at))(row))(thetas, x, at)
 
 
 @partial(jax.jit, static_argnums=0, compiler_options=FAST_COMPILE)
-def _fisher(population: Population, thetas: jax.Array, at: Places | None) -> tuple[jax.Array, jax.Array]:
+def _fisher(population: Population, thetas: jax.Array, at: PanelCuts | None) -> tuple[jax.Array, jax.Array]:
     """The information of a record, (θ, d, d), and the mass that its sum over the support misses."""
     return jax.vmap(lambda theta, at: fisher_by_rule(population, theta, at))(thetas, at)
 
 
 @partial(jax.jit, static_argnums=0, compiler_options=FAST_COMPILE)
-def _places(population: Population, thetas: jax.Array) -> Places:
+def _places(population: Population, thetas: jax.Array) -> PanelCuts:
     return jax.vmap(lambda theta: quadrature.places(population, theta))(thetas)
 
 
 @partial(jax.jit, static_argnums=0, compiler_options=FAST_COMPILE)
-def _quantiles(population: Population, levels: jax.Array, theta: jax.Array, at: Places | None) -> jax.Array:
+def _quantiles(population: Population, levels: jax.Array, theta: jax.Array, at: PanelCuts | None) -> jax.Array:
     return jax.vmap(lambda level: tails_of.quantile(population, level, theta, at))(levels)
 
 
 @functools.lru_cache(maxsize=128)
-def _placed(population: Population, content: bytes) -> Places:
+def _placed(population: Population, content: bytes) -> PanelCuts:
     """Where panels are cut at a tile's θ: one program, and its numbers, for all functions that integrate."""
     found = _places(population, np.frombuffer(content).reshape(-1, population.dimension))
-    return Places(*(np.asarray(part) for part in found))
+    return PanelCuts(*(np.asarray(part) for part in found))
 
 
 def _fitting(size: int, sides: tuple[int, int]) -> int:
@@ -176,7 +176,7 @@ def quantiles(population: Population, levels: Floats, theta: Floats) -> Floats:
     searches = tails_of.searches(population)
     with on_the_cpu():
         at = _placed(population, theta[None].tobytes()) if searches else None
-        found = _quantiles(population, levels, theta, None if at is None else Places(*(part[0] for part in at)))
+        found = _quantiles(population, levels, theta, None if at is None else PanelCuts(*(part[0] for part in at)))
     return np.asarray(found)
 
 

@@ -105,7 +105,8 @@ class KnownLaw:
 
         def without_slopes(v: Floats) -> tuple[Levels, Floats]:
             levels, steep = self.with_density(v)
-            return Levels(*(Tails(*(part[:, 0] for part in each)) for each in levels[:2]), levels.rounding[:, 0]), steep
+            strict, weak = (Tails(each.below[:, 0], each.above[:, 0]) for each in (levels.strict, levels.weak))
+            return Levels(strict, weak, levels.rounding[:, 0]), steep
 
         found = self.survey.ladder.root(without_slopes, zeta.ravel())
         return np.asarray(found).reshape(zeta.shape)

@@ -117,7 +117,7 @@ class KnownOrder:
 
     def _gaussian_sums(self, y: Floats, nodes: KnownNodes, rule: Gauss) -> tuple[Floats, Floats]:
         del rule
-        scale = float(self.noisy.law.noise.scale)  # type: ignore[attr-defined]
+        scale = float(self.noisy.law.noise.scale)
         distance = (y[:, None] - nodes.u) / scale
         table, top = _lifted(nodes.log - 0.5 * distance**2, nodes.width)
         total = table @ nodes.width
@@ -126,7 +126,7 @@ class KnownOrder:
         return _quotient(total, change, top - math.log(scale) - 0.5 * math.log(2 * math.pi))
 
     def _laplace_sums(self, y: Floats, nodes: KnownNodes, rule: Gauss) -> tuple[Floats, Floats]:
-        scale = float(self.noisy.law.noise.scale)  # type: ignore[attr-defined]
+        scale = float(self.noisy.law.noise.scale)
         distance = (y[:, None] - nodes.u) / scale
         table, top = _lifted(nodes.log - np.abs(distance), nodes.width)
         panel, share, share_slope = self._divided(y, rule)
