@@ -85,17 +85,29 @@ class NoisyOrder(eqx.Module):
 
         def one(argument: tuple[jax.Array, ...]) -> jax.Array:
             value, panel, below = argument
-            here = (jnp.arange(panels.left.size) == panel)[:, None]
-            # in the panel that holds y, `far` is the branch of g that holds up to y and `near` the one beyond it
+            # next to a gap of u the level of y is an end of a panel that does not hold y: nothing is divided then
+            holds = _holds(u[panel], value)
+            here = ((jnp.arange(panels.left.size) == panel) & holds)[:, None]
+            # in the panel that holds y, `far` is the branch of g that holds up to y and `beyond` the one beyond it
             distance = (value - u) / self.law.noise.scale
             far = weights.log - jnp.where(here, distance, jnp.abs(distance))
             beyond = weights.log[panel] + distance[panel]
             width = weights.width[panel]
             terms = jnp.concatenate([far.ravel(), beyond])
-            widths = jnp.concatenate([jnp.where(here, below * width, weights.width).ravel(), (1 - below) * width])
+            rest = jnp.where(holds, (1 - below) * width, 0.0)
+            widths = jnp.concatenate([jnp.where(here, below * width, weights.width).ravel(), rest])
             return _log_sum(widths, terms) - jnp.log(2 * self.law.noise.scale)
 
         return _in_blocks(one, (y, index, shares))
+
+
+def _holds(u: jax.Array, y: jax.Array) -> jax.Array:
+    """Whether y is among the values of a panel, of which some are known: they reach half their spread further at most.
+
+    Where that is too far, y is a panel's end to rounding, and either branch of g is a few e's there.
+    """
+    low, high = jax.lax.stop_gradient((jnp.min(u), jnp.max(u)))
+    return jnp.abs(y - 0.5 * (low + high)) <= high - low
 
 
 def _log_sum(width: jax.Array, log: jax.Array) -> jax.Array:
