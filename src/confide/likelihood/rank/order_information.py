@@ -21,15 +21,15 @@ import numpy as np
 
 from confide._compile import on_the_cpu
 from confide.errors import AccuracyError
-from confide.likelihood.rank.density import NoisyOrder
-from confide.likelihood.rank.rule import Gauss, gauss
+from confide.likelihood.rank.density import NoisyOrder, finer_panels
+from confide.likelihood.rank.rule import ORDER, Gauss, gauss
 from confide.likelihood.value_law.quantile import kink_values, quantile, survey
 from confide.likelihood.value_law.value import TransformedLaw
 from confide.mechanism.lattice import DiscreteLaplace, LatticeNoise
 from confide.mechanism.noise import LaplaceNoise
 
-# (nodes a panel, size of the arrays): the first two share a compiled function
-_ORDERS = ((12, 16), (16, 16), (24, 24))
+#: nodes a panel or part of one, of two rules that must agree; they share a compiled function
+_ORDERS = (12, ORDER)
 _TOLERANCE, _ROUNDING = 1e-8, 1e-14
 #: the share of what all records tell below which information is the rounding of scores that cancel
 _NOTHING = 1e-14
@@ -50,40 +50,41 @@ class RankValues(NamedTuple):
 
 
 def order_information(
-    noisy: NoisyOrder, thetas: np.ndarray, name: str, of_records: Callable[[], np.ndarray | None]
+    noisy: NoisyOrder, thetas: np.ndarray, name: str, of_records: Callable[[], np.ndarray]
 ) -> jax.Array:
     """F at each θ (M, d), shape (M, d, d), with a relative error below 1e-8, or where it is next to nothing.
 
-    `of_records` computes the information of all records, where they have one, which is asked for if need be.
+    `of_records` computes what all records tell about each parameter, (M, d), which is asked for if need be.
     """
     with on_the_cpu():  # 1e-8 of a sum of squares of scores asks for all digits of these
         return jax.device_put(_settled(noisy, thetas, name, of_records))
 
 
-def _settled(
-    noisy: NoisyOrder, thetas: np.ndarray, name: str, of_records: Callable[[], np.ndarray | None]
-) -> np.ndarray:
-    """With two orders of all rules that agree."""
+def _settled(noisy: NoisyOrder, thetas: np.ndarray, name: str, of_records: Callable[[], np.ndarray]) -> np.ndarray:
+    """With two orders of all rules that agree, on panels as fine as it takes."""
     values = values_of_y(noisy)
     many = values.ends.size > _MANY
-    before = last = None
-    for order, size in _ORDERS:
-        rule = gauss(order, size)
-        over_y = gauss(order // 2, size // 2) if many else rule
-        better = np.stack([_information(noisy, values, theta, rule, over_y) for theta in jnp.asarray(thetas)])
-        if last is not None and np.all(np.abs(better - last) <= _allowed(better, thetas)):
+    for finer, parts in finer_panels(noisy):
+        last, better = (_at_order(finer, values, thetas, order, parts, many) for order in _ORDERS)
+        if np.all(np.abs(better - last) <= _allowed(better, thetas)):
             return better
-        before, last = last, better
-    whole = of_records()
-    if whole is not None and before is not None:
-        told = np.diagonal(whole, axis1=1, axis2=2)
+        told = of_records()
         nothing = _NOTHING * np.sqrt(told[:, :, None] * told[:, None, :])
-        if np.all(np.abs(better) <= nothing) and np.all(np.abs(before) <= nothing):
+        if np.all(np.abs(better) <= nothing) and np.all(np.abs(last) <= nothing):
             return better
     raise AccuracyError(
-        f"the information of {name} does not settle to {_TOLERANCE:g} with {_ORDERS[-1][0]} nodes a panel; "
+        f"the information of {name} does not settle to {_TOLERANCE:g} with {ORDER} nodes on each of its finest panels; "
         "declare where the population's density is not smooth (breaks)"
     )
+
+
+def _at_order(
+    noisy: NoisyOrder, values: RankValues, thetas: np.ndarray, order: int, parts: int, many: bool
+) -> np.ndarray:
+    """F at each θ with rules of an order on so many parts of each panel."""
+    rule = gauss(order, ORDER, parts)
+    over_y = gauss(order // 2, ORDER // 2, parts) if many else rule
+    return np.stack([_information(noisy, values, theta, rule, over_y) for theta in jnp.asarray(thetas)])
 
 
 def _allowed(information: np.ndarray, thetas: np.ndarray) -> np.ndarray:

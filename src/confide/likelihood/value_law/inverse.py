@@ -19,8 +19,8 @@ from confide.expression.tree import Call, Number, Tree, Variable, integer_expone
 _MOST_STEPS = 80
 _EPS = 2.0**-52
 
-#: steps taken, x, its bracket, and which elements still move
-_Search = tuple[jax.Array, jax.Array, jax.Array, jax.Array, jax.Array]
+#: steps taken, x, its bracket, the size of the last excess, and which elements still move
+_Search = tuple[jax.Array, jax.Array, jax.Array, jax.Array, jax.Array, jax.Array]
 #: x -> (excess, slope, rounding error of the excess), where the excess increases with x
 Excess = Callable[[jax.Array], tuple[jax.Array, jax.Array, jax.Array]]
 
@@ -30,8 +30,9 @@ def increasing_root(excess: Excess, low: jax.Array, high: jax.Array, start: jax.
 
     A step that leaves the bracket is taken on the logarithm of the distance to the end that it passed, where a power
     of that distance (the logit of a distribution function at the end of its support) is a straight line; if that
-    leaves the bracket too, its middle serves. An element is settled when its step is below rounding, or its excess
-    below its own rounding error.
+    leaves the bracket too, its middle serves. So it does after a step that has not halved the excess: at a point of
+    infinite slope (the cube root of v at 0) Newton's steps from either side lead to the other for ever. An element is
+    settled when its step is below rounding, or its excess below its own rounding error.
     """
     first, last = low, high
 
@@ -40,22 +41,25 @@ def increasing_root(excess: Excess, low: jax.Array, high: jax.Array, start: jax.
         return (count < _MOST_STEPS) & jnp.any(moving)
 
     def improve(carry: _Search) -> _Search:
-        count, x, low, high, moving = carry
+        count, x, low, high, before, moving = carry
         value, slope, rounding = excess(x)
         low, high = jnp.where(value < 0, x, low), jnp.where(value > 0, x, high)
         step = -value / slope
         end = jnp.where(value > 0, first, last)
         distance = x - end
         curved = end + distance * jnp.exp(step / distance)
-        following = x + step
-        for candidate in (curved, 0.5 * (low + high)):
+        stuck = jnp.abs(value) > 0.5 * before
+        following = jnp.where(stuck, jnp.nan, x + step)
+        for candidate in (jnp.where(stuck, jnp.nan, curved), 0.5 * (low + high)):
             following = jnp.where((following > low) & (following < high), following, candidate)  # NaN is replaced too
         following = jnp.where(moving & (jnp.abs(value) > rounding), following, x)
         moving &= jnp.abs(following - x) > 2 * _EPS * jnp.abs(x)
-        return count + 1, following, low, high, moving
+        # after a middle there is nothing to compare with: every other step is Newton's at least
+        return count + 1, following, low, high, jnp.where(stuck, jnp.inf, jnp.abs(value)), moving
 
-    begin = (jnp.asarray(0), jnp.clip(start, low, high), low + 0 * start, high + 0 * start, jnp.ones(start.shape, bool))
-    return lax.while_loop(unfinished, improve, begin)[1]
+    bracket = low + 0 * start, high + 0 * start
+    still = jnp.full_like(start, jnp.inf), jnp.ones(start.shape, bool)
+    return lax.while_loop(unfinished, improve, (jnp.asarray(0), jnp.clip(start, low, high), *bracket, *still))[1]
 
 
 def slope(tree: Tree, x: jax.Array) -> jax.Array:
