@@ -1,5 +1,7 @@
 """What is computed at known θ in NumPy is what the traced functions and their automatic derivatives say."""
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -25,10 +27,13 @@ ORDERS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ORDERS)
-def test_scores_of_order_statistics_are_the_derivatives_of_their_density(name):
+@pytest.mark.parametrize(
+    ("name", "fine", "parts"), [*((name, False, 1) for name in ORDERS), ("of a decreasing s", True, 2)]
+)
+def test_scores_of_order_statistics_are_the_derivatives_of_their_density(name, fine, parts):
     population, theta, statistic, mechanism, n = ORDERS[name]
-    noisy, rule = noisy_order(cf.Model(population, cf.Channel(statistic, mechanism, n))), gauss(12)
+    model, rule = cf.Model(population, cf.Channel(statistic, mechanism, n)), gauss(12 // parts, parts=parts)
+    noisy = dataclasses.replace(noisy_order(model), fine=fine)
     low, high = statistic.ranges[0]
     y = np.linspace(low - 0.4, high + 0.43, 31)
     with jax.enable_x64(True):

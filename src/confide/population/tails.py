@@ -13,12 +13,14 @@ place beside x, which moves a smooth F by no more than the rounding of x does.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
 from jax import lax
+from jax.custom_derivatives import SymbolicZero
 
 from confide.population import counts, density, quadrature
 from confide.population.quadrature import PanelCuts
@@ -60,12 +62,27 @@ def _tail(population: Population, side: int, x: jax.Array, theta: jax.Array, at:
     return (_below if side < 0 else _above)(population, x, theta, at)
 
 
-@_tail.defjvp
+@partial(_tail.defjvp, symbolic_zeros=True)
 def _tail_jvp(population: Population, side: int, primals: tuple, tangents: tuple) -> tuple[jax.Array, jax.Array]:
     (x, theta, at), (x_dot, theta_dot, _) = primals, tangents
     beside = jnp.where(jnp.isfinite(x), x + jnp.where(x == 0, _BESIDE_ZERO, _BESIDE * jnp.abs(x)), x)
-    _, by_theta = jax.jvp(lambda t: (_below if side < 0 else _above)(population, beside, t, at), (theta,), (theta_dot,))
-    return _tail(population, side, x, theta, at), by_theta - side * _density(population, x, theta) * x_dot
+    by_theta = _by_theta(lambda t: (_below if side < 0 else _above)(population, beside, t, at), theta, theta_dot)
+    return _tail(population, side, x, theta, at), by_theta - side * _by_x(population, x, theta, x_dot)
+
+
+def _by_theta(function: Callable[[jax.Array], jax.Array], theta: jax.Array, theta_dot: Any) -> jax.Array:
+    """The derivative along a direction of θ; nothing where θ stands still."""
+    if isinstance(theta_dot, SymbolicZero):
+        return jnp.zeros(())
+    return jax.jvp(function, (theta,), (theta_dot,))[1]
+
+
+def _by_x(population: Population, x: jax.Array, theta: jax.Array, x_dot: Any) -> jax.Array:
+    """How fast the mass below x grows as x moves; nothing where it stands still.
+
+    At an end of the support the density may be infinite, or what numpyro makes of log 0: it is not asked for in vain.
+    """
+    return jnp.zeros(()) if isinstance(x_dot, SymbolicZero) else _density(population, x, theta) * x_dot
 
 
 def _below(population: Population, x: jax.Array, theta: jax.Array, at: PanelCuts | None) -> jax.Array:
@@ -122,11 +139,11 @@ def _integrated(population: Population, side: int, x: jax.Array, theta: jax.Arra
     return quadrature.tail_mass(population, x, theta, side, at)
 
 
-@_integrated.defjvp
+@partial(_integrated.defjvp, symbolic_zeros=True)
 def _integrated_jvp(population: Population, side: int, primals: tuple, tangents: tuple) -> tuple[jax.Array, jax.Array]:
     (x, theta, at), (x_dot, theta_dot, _) = primals, tangents
-    _, by_theta = jax.jvp(lambda t: quadrature.tail_mass(population, x, t, side, at), (theta,), (theta_dot,))
-    return _integrated(population, side, x, theta, at), by_theta - side * _density(population, x, theta) * x_dot
+    by_theta = _by_theta(lambda t: quadrature.tail_mass(population, x, t, side, at), theta, theta_dot)
+    return _integrated(population, side, x, theta, at), by_theta - side * _by_x(population, x, theta, x_dot)
 
 
 def _density(population: Population, x: jax.Array, theta: jax.Array) -> jax.Array:

@@ -11,7 +11,6 @@ The result is computed with two orders of all rules, and must not depend on it b
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable
 from functools import partial
@@ -23,14 +22,14 @@ import numpy as np
 from confide._compile import FAST_COMPILE, on_the_cpu
 from confide.errors import AccuracyError
 from confide.likelihood.rank.at_once.known_order import KnownOrder
-from confide.likelihood.rank.density import NoisyOrder
-from confide.likelihood.rank.rule import Gauss, gauss
+from confide.likelihood.rank.density import NoisyOrder, finer_panels
+from confide.likelihood.rank.rule import ORDER, Gauss, gauss
 from confide.likelihood.value_law.value import TransformedLaw
 from confide.mechanism.lattice import DiscreteLaplace, LatticeNoise
 from confide.mechanism.noise import LaplaceNoise
 
-# (nodes a panel, size of the arrays where a function is compiled for them): the first two share one
-_ORDERS = ((12, 16), (16, 16), (24, 24))
+#: nodes a panel or part of one, of two rules that must agree; they share a compiled function
+_ORDERS = (12, ORDER)
 _TOLERANCE, _ROUNDING = 1e-8, 1e-14
 #: the share of what all records tell below which information is the rounding of scores that cancel
 _NOTHING = 1e-14
@@ -49,46 +48,41 @@ class RankValues(NamedTuple):
 
 
 def order_information(
-    noisy: NoisyOrder, thetas: np.ndarray, name: str, of_records: Callable[[], np.ndarray | None]
+    noisy: NoisyOrder, thetas: np.ndarray, name: str, of_records: Callable[[], np.ndarray]
 ) -> jax.Array:
     """F at each θ (M, d), shape (M, d, d), with a relative error below 1e-8, or where it is next to nothing.
 
-    `of_records` computes the information of all records, where they have one, which is asked for if need be.
+    `of_records` computes what all records tell about each parameter, (M, d), which is asked for if need be.
     """
     with on_the_cpu():  # 1e-8 of a sum of squares of scores asks for all digits of these
         return jax.device_put(_settled(noisy, thetas, name, of_records))
 
 
-def _settled(
-    noisy: NoisyOrder, thetas: np.ndarray, name: str, of_records: Callable[[], np.ndarray | None]
-) -> np.ndarray:
-    """With two orders of all rules that agree."""
-    values = values_of_y(noisy)
-    smooth = isinstance(noisy.values, TransformedLaw) and not noisy.count
-    each = [KnownOrder(noisy, theta) if smooth else StepOrder(noisy, theta) for theta in thetas]
-    last, whole = None, functools.cache(of_records)
-    for order, size in _ORDERS:
-        rule, half = (gauss(part, None if smooth else room) for part, room in ((order, size), (order // 2, size // 2)))
-        over_y = half if values.ends.size > _MANY else rule
-        better = np.stack([_information(known, values, rule, over_y) for known in each])
-        if last is not None and np.all(np.abs(better - last) <= _allowed(better, thetas)):
+def _settled(noisy: NoisyOrder, thetas: np.ndarray, name: str, of_records: Callable[[], np.ndarray]) -> np.ndarray:
+    """With two orders of all rules that agree, on panels as fine as it takes."""
+    values, smooth = values_of_y(noisy), isinstance(noisy.values, TransformedLaw) and not noisy.count
+    for finer, parts in finer_panels(noisy):
+        each = [KnownOrder(finer, theta) if smooth else StepOrder(finer, theta) for theta in thetas]
+        last, better = (_at_order(each, values, order, parts, smooth) for order in _ORDERS)
+        if np.all(np.abs(better - last) <= _allowed(better, thetas)):
             return better
-        if last is not None and _are_nothing(last, better, whole()):
+        told = of_records()
+        nothing = _NOTHING * np.sqrt(told[:, :, None] * told[:, None, :])
+        if np.all(np.abs(better) <= nothing) and np.all(np.abs(last) <= nothing):
             return better
-        last = better
     raise AccuracyError(
-        f"the information of {name} does not settle to {_TOLERANCE:g} with {_ORDERS[-1][0]} nodes a panel; "
+        f"the information of {name} does not settle to {_TOLERANCE:g} with {ORDER} nodes on each of its finest panels; "
         "declare where the population's density is not smooth (breaks)"
     )
 
 
-def _are_nothing(last: np.ndarray, better: np.ndarray, whole: np.ndarray | None) -> bool:
-    """Whether both are next to nothing beside what all records tell."""
-    if whole is None:
-        return False
-    told = np.diagonal(whole, axis1=1, axis2=2)
-    nothing = _NOTHING * np.sqrt(told[:, :, None] * told[:, None, :])
-    return bool(np.all(np.abs(better) <= nothing) and np.all(np.abs(last) <= nothing))
+def _at_order(
+    each: list[KnownOrder | StepOrder], values: RankValues, order: int, parts: int, smooth: bool
+) -> np.ndarray:
+    """F at each θ with rules of an order on so many parts of each panel, of one size where a function is compiled."""
+    rule, half = (gauss(k, None if smooth else room, parts) for k, room in ((order, ORDER), (order // 2, ORDER // 2)))
+    over_y = half if values.ends.size > _MANY else rule
+    return np.stack([_information(known, values, rule, over_y) for known in each])
 
 
 def _allowed(information: np.ndarray, thetas: np.ndarray) -> np.ndarray:

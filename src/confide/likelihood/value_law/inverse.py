@@ -21,8 +21,8 @@ from confide.expression.tree import Call, Number, Tree, Variable, integer_expone
 _MOST_STEPS = 80
 _EPS = 2.0**-52
 
-#: steps taken, x, its bracket, and which elements still move
-_Search = tuple[Any, Any, Any, Any, Any]
+#: steps taken, x, its bracket, the size of the last excess, and which elements still move
+_Search = tuple[Any, Any, Any, Any, Any, Any]
 #: x -> (excess, slope, rounding error of the excess), where the excess increases with x
 Excess = Callable[[Any], tuple[Any, Any, Any]]
 
@@ -32,8 +32,9 @@ def increasing_root(excess: Excess, low: Any, high: Any, start: Any) -> Any:
 
     A step that leaves the bracket is taken on the logarithm of the distance to the end that it passed, where a power
     of that distance (the logit of a distribution function at the end of its support) is a straight line; if that
-    leaves the bracket too, its middle serves. An element is settled when its step is below rounding, or its excess
-    below its own rounding error.
+    leaves the bracket too, its middle serves. So it does after a step that has not halved the excess: at a point of
+    infinite slope (the cube root of v at 0) Newton's steps from either side lead to the other for ever. An element is
+    settled when its step is below rounding, or its excess below its own rounding error.
     """
     first, last = low, high
     known = not isinstance(start, jax.Array)
@@ -44,27 +45,30 @@ def increasing_root(excess: Excess, low: Any, high: Any, start: Any) -> Any:
         return (count < _MOST_STEPS) & xp.any(moving)
 
     def improve(carry: _Search) -> _Search:
-        count, x, low, high, moving = carry
+        count, x, low, high, before, moving = carry
         value, slope, rounding = excess(x)
         low, high = xp.where(value < 0, x, low), xp.where(value > 0, x, high)
         step = -value / slope
         end = xp.where(value > 0, first, last)
         distance = x - end
         curved = end + distance * xp.exp(step / distance)
-        following = x + step
-        for candidate in (curved, 0.5 * (low + high)):
+        stuck = xp.abs(value) > 0.5 * before
+        following = xp.where(stuck, xp.nan, x + step)
+        for candidate in (xp.where(stuck, xp.nan, curved), 0.5 * (low + high)):
             following = xp.where((following > low) & (following < high), following, candidate)  # NaN is replaced too
         following = xp.where(moving & (xp.abs(value) > rounding), following, x)
         moving = moving & (xp.abs(following - x) > 2 * _EPS * xp.abs(x))
-        return count + 1, following, low, high, moving
+        # after a middle there is nothing to compare with: every other step is Newton's at least
+        return count + 1, following, low, high, xp.where(stuck, xp.inf, xp.abs(value)), moving
 
-    begin = (xp.asarray(0), xp.clip(start, low, high), low + 0 * start, high + 0 * start, xp.ones(start.shape, bool))
+    bracket, still = (low + 0 * start, high + 0 * start), (xp.full_like(start, xp.inf), xp.ones(start.shape, bool))
+    search: _Search = (xp.asarray(0), xp.clip(start, low, high), *bracket, *still)
     if not known:
-        return lax.while_loop(unfinished, improve, begin)[1]
+        return lax.while_loop(unfinished, improve, search)[1]
     with np.errstate(all="ignore"):
-        while unfinished(begin):
-            begin = improve(begin)
-    return begin[1]
+        while unfinished(search):
+            search = improve(search)
+    return search[1]
 
 
 def slope(tree: Tree, x: jax.Array) -> jax.Array:

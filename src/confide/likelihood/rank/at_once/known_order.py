@@ -66,7 +66,9 @@ class KnownOrder:
         grid, kinks, cuts = np.asarray(self.noisy.grid), self.law.survey.kinks, self.noisy.rank.cuts
         levels = self.law.levels(np.concatenate([grid, kinks]), slopes=True)
         weak, strict = logit(levels.weak), logit(levels.strict)[grid.size :]
-        still = np.pad(cuts[:, None], [(0, 0), (0, self.theta.size)])
+        ladder = self.law.survey.ladder
+        still = np.concatenate([ladder.left, ladder.right, cuts] if self.noisy.fine else [cuts])
+        still = np.pad(still[:, None], [(0, 0), (0, self.theta.size)])
         return np.concatenate([weak[: grid.size], still, strict, weak[grid.size :]])
 
     @cached_property
@@ -74,7 +76,7 @@ class KnownOrder:
         """As `rule.order_panels`."""
         ends, cuts = self._ends, self.noisy.rank.cuts
         inside = (ends[:, 0] > cuts[0]) & (ends[:, 0] < cuts[-1])
-        kink = inside & (np.arange(len(ends)) >= len(self.noisy.grid) + cuts.size)
+        kink = inside & (np.arange(len(ends)) >= len(ends) - 2 * self.law.survey.kinks.size)
         held = np.where(inside[:, None], ends, 0.0)
         held[:, 0] = np.clip(ends[:, 0], cuts[0], cuts[-1])
         order = np.argsort(held[:, 0], kind="stable")
@@ -195,7 +197,10 @@ def _graded(share: Floats, kind: NDArray[np.intp]) -> tuple[Floats, Floats]:
 
 def _partial_shares(rule: Gauss, t: Floats) -> tuple[Floats, Floats]:
     """As `Gauss.partial_shares`, and the derivatives in t."""
-    size = rule.basis.shape[0]
-    p, k = legvander(2 * t - 1, size), np.arange(1, size)
-    integrals = np.concatenate([t[:, None], (p[:, 2:] - p[:, :-2]) / (2 * (2 * k + 1))], axis=1)
-    return integrals @ rule.basis, p[:, :-1] @ rule.basis
+    size, parts = rule.basis.shape[0], rule.parts
+    inside = parts * t[:, None] - np.arange(parts)
+    within = np.clip(inside, 0.0, 1.0)
+    p, k = legvander(2 * within - 1, size), np.arange(1, size)
+    integrals = np.concatenate([within[..., None], (p[..., 2:] - p[..., :-2]) / (2 * (2 * k + 1))], axis=-1)
+    slopes = np.where((inside == within)[..., None], parts * (p[..., :-1] @ rule.basis), 0.0)
+    return (integrals @ rule.basis).reshape(t.size, -1), slopes.reshape(t.size, -1)
