@@ -44,45 +44,50 @@ def value_range(formula: Formula, bounds) -> tuple[float, float]:
     return min(values), max(values)
 
 
-def continuous(law, formula: Formula, bounds, cells: int, parts: int = 1) -> Lattice:
-    """A continuous record, clipped to the bounds."""
+def continuous(law, formula: Formula, bounds, cells: int, parts: int = 1, through=None) -> Lattice:
+    """A continuous record, clipped to the bounds; or what `through` makes of its masses in the order of their values."""
     low, high = value_range(formula, bounds)
     # values approached from inside differ from the limit in the last bits only
     edges = np.linspace(low, high, cells * parts + 1)
-    places = (2 * np.arange(cells * parts) + 1) / parts
-    near = np.floor(places).astype(int)
     step = (high - low) / (2 * cells)
-    mass = np.zeros(2 * cells + 1)
-
-    def add(value, weight):
-        place = (value - low) / step
-        left = int(np.clip(np.floor(place + 1e-9), 0, 2 * cells))
-        share = max(place - left, 0.0) if abs(place - round(place)) > 1e-6 else 0.0
-        left = round(place) if share == 0.0 else left
-        mass[left] += weight * (1 - share)
-        if share:
-            mass[left + 1] += weight * share
-
+    inside = np.zeros(cells * parts)
     ends = formula.function(np.asarray(bounds, dtype=float))
-    add(float(ends[0]), float(law.cdf(bounds[0])))
-    add(float(ends[1]), float(law.sf(bounds[1])))
+    atoms = [(float(ends[0]), float(law.cdf(bounds[0]))), (float(ends[1]), float(law.sf(bounds[1])))]
     for stretch in formula.stretches:
         left, right = max(stretch.low, bounds[0]), min(stretch.high, bounds[1])
         if left >= right:
             continue
         if stretch.inverse is None:
-            add(float(formula.function(np.asarray(0.5 * (left + right)))), float(law.cdf(right) - law.cdf(left)))
+            flat = float(formula.function(np.asarray(0.5 * (left + right))))
+            atoms.append((flat, float(law.cdf(right) - law.cdf(left))))
             continue
-        inside = np.sort(formula.function(np.asarray([left, right], dtype=float)))
-        limits = np.sort(formula.function(np.asarray([np.nextafter(left, right), np.nextafter(right, left)])))
-        inside = np.where(np.abs(inside - limits) < 1e-9 * (high - low), inside, limits)
-        x = np.clip(stretch.inverse(np.clip(edges, *inside)), left, right)
-        lower, upper = np.minimum(x[:-1], x[1:]), np.maximum(x[:-1], x[1:])
-        below, above = law.cdf(upper) - law.cdf(lower), law.sf(lower) - law.sf(upper)
-        found = np.where(law.cdf(lower) < 0.5, below, above)
-        mass += np.bincount(near, found * (1 + near - places), mass.size)
-        mass += np.bincount(near + 1, found * (places - near), mass.size)
-    return Lattice(low, step, mass)
+        inside += _masses(law, formula, stretch, left, right, edges)
+    places = np.concatenate([(2 * np.arange(cells * parts) + 1) / parts, [(value - low) / step for value, _ in atoms]])
+    mass = np.concatenate([inside, [weight for _, weight in atoms]])
+    if through is not None:
+        order = np.argsort(places, kind="stable")
+        places, mass = places[order], through(mass[order])
+    return Lattice(low, step, _shared(places, mass, 2 * cells + 1))
+
+
+def _masses(law, formula: Formula, stretch, left, right, edges):
+    """The masses between neighbouring edges on a stretch, cut to x between left and right."""
+    inside = np.sort(formula.function(np.asarray([left, right], dtype=float)))
+    limits = np.sort(formula.function(np.asarray([np.nextafter(left, right), np.nextafter(right, left)])))
+    inside = np.where(np.abs(inside - limits) < 1e-9 * (edges[-1] - edges[0]), inside, limits)
+    x = np.clip(stretch.inverse(np.clip(edges, *inside)), left, right)
+    lower, upper = np.minimum(x[:-1], x[1:]), np.maximum(x[:-1], x[1:])
+    below, above = law.cdf(upper) - law.cdf(lower), law.sf(lower) - law.sf(upper)
+    return np.where(law.cdf(lower) < 0.5, below, above)
+
+
+def _shared(places, mass, size):
+    """Masses at whole places: each is shared between the two beside it, unless it is at one but for rounding."""
+    whole = np.round(places)
+    at = np.where(np.abs(places - whole) > 1e-6, places, whole)
+    left = np.clip(np.floor(at), 0, size - 2).astype(int)
+    share = at - left
+    return np.bincount(left, mass * (1 - share), size) + np.bincount(left + 1, mass * share, size)
 
 
 def whole(law, formula: Formula, bounds) -> Lattice:

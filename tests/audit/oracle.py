@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,13 +35,22 @@ def rank_of(question: Question) -> int:
 
 
 def record(question: Question, theta, cells: int, parts: int = 1, bounds=None):
-    """One record's law on the lattice: exact for discrete records, in so many cells for the others."""
+    """One record's law on the lattice, or that of a rank: exact for discrete records, else in so many cells."""
     law = question.family.scipy(*theta)
+    through = None
+    if question.kind == "rank":
+        through = functools.partial(ranks.rank_masses, n=question.n, rank=rank_of(question))
     if question.family.discrete:
-        return laws.whole(law, question.formula, question.bounds)
+        one = laws.whole(law, question.formula, question.bounds)
+        return one if through is None else dataclasses.replace(one, mass=through(one.mass))
     bounds = bounds or narrowed(law, question.bounds)
     low, high = laws.value_range(question.formula, bounds)
-    return laws.continuous(law, question.formula, bounds if low < high else question.bounds, cells, parts)
+    return laws.continuous(law, question.formula, bounds if low < high else question.bounds, cells, parts, through)
+
+
+def summed(question: Question) -> int:
+    """How many laws of a `record` are added up: those of a mean."""
+    return question.n if question.kind in ("mean", "lattice") else 1
 
 
 def narrowed(law, bounds, margin=0.0):
@@ -60,22 +71,13 @@ def _cells(question: Question) -> int:
 def _log_density(question: Question, theta, y, cells):
     # masses in parts of cells keep a cell's mean; on a lattice they would mix with atoms
     one = record(question, theta, cells, 8 if question.kind == "mean" else 1)
-    if question.kind == "each":
-        return means.log_density(one, 1, question.noise, y)
-    if question.kind == "rank":
-        return ranks.log_density(one, question.n, rank_of(question), question.noise, y)
-    return means.log_density(one, question.n, question.noise, y)
+    return means.log_density(one, summed(question), question.noise, y)
 
 
 def values(question: Question) -> np.ndarray:
     """Published values in the middle of their law and in both tails, as far as they can be trusted."""
-    one = record(question, question.theta, 2**9)
-    if question.kind == "each":
-        u, n = one, 1
-    elif question.kind == "rank":
-        u, n = ranks.rank_law(one, question.n, rank_of(question)), 1
-    else:
-        u, n = means.sum_law(one, question.n), question.n
+    n = summed(question)
+    u = means.sum_law(record(question, question.theta, 2**9), n)
     total = u.mass.sum()
     centre = float(u.mass @ u.points) / total / n
     spread = np.sqrt(max(float(u.mass @ (u.points / n - centre) ** 2) / total, 0.0))
@@ -161,18 +163,17 @@ def _cells_of_sums(question: Question, most=2**12) -> int:
         return most
     mean = float(one.mass @ one.points)
     share = np.sqrt(float(one.mass @ (one.points - mean) ** 2)) / (2**10 * one.step)
-    return int(np.clip(2**19 / (60 * share * np.sqrt(question.n) + 4), 2**7, most))
+    return int(np.clip(2**19 / (60 * share * np.sqrt(summed(question)) + 4), 2**7, most))
 
 
 def _information(question: Question, cells: int, width: float, points: int) -> np.ndarray:
-    n = question.n if question.kind == "mean" else 1
+    n = summed(question)
     parts = 16 if question.family.moving else 1
     # the same cells for every θ that is compared
     bounds = None if question.family.discrete else narrowed(question.law, question.bounds, margin=0.05)
 
     def law(theta):
-        one = record(question, theta, cells, parts, bounds)
-        return ranks.rank_law(one, question.n, rank_of(question)) if question.kind == "rank" else one
+        return record(question, theta, cells, parts, bounds)
 
     grid = means.grid_of(law(question.theta), n, question.noise, points)
     widths = [width * max(abs(t), 0.25) for t in question.theta]
@@ -182,10 +183,19 @@ def _information(question: Question, cells: int, width: float, points: int) -> n
     return matrix * (question.n if question.kind == "each" else 1)
 
 
-def posterior(question: Question, y, prior_log_density, windows, points=97):
-    """Mean and sd over intervals of θ by the trapezoidal rule, the mass density left at their ends, and the error."""
-    theta = np.concatenate([np.linspace(low, high, points) for low, high in windows])
-    step = np.repeat([(high - low) / (points - 1) for low, high in windows], points)
+def posterior(question: Question, y, prior_log_density, windows, reach, points=97):
+    """Mean and sd over all θ of `reach` by the trapezoidal rule, the density left at its ends, and the error.
+
+    Windows have so many points. Between them and beyond a third as many serve: Laplace noise leaves tails as flat as the
+    prior's, which hold little and reach far.
+    """
+    ends = [reach[0], *(end for window in windows for end in window), reach[1]]
+    parts = [np.linspace(low, high, points) for low, high in windows]
+    parts += [
+        np.linspace(low, high, points // 3) for low, high in zip(ends[::2], ends[1::2], strict=True) if low < high
+    ]
+    theta = np.unique(np.concatenate(parts))
+    step = 0.5 * np.diff(theta, prepend=theta[0]) + 0.5 * np.diff(theta, append=theta[-1])
     cells = max(_cells_of_sums(question, 2**12) // 4, 2**7)
     fine, coarse = (
         np.asarray([float(_log_density(question, (t,), y, count)[0]) for t in theta]) for count in (cells, cells // 2)
@@ -199,7 +209,10 @@ def posterior(question: Question, y, prior_log_density, windows, points=97):
         mean = float(p @ theta)
         return mean, float(np.sqrt(p @ (theta - mean) ** 2)), left
 
-    best, plain = moments(fine + (fine - coarse) / 3), moments(fine)
+    with np.errstate(invalid="ignore"):
+        off = fine - coarse
+    # far from all modes both are rounding, and there is nothing to be made better
+    best, plain = moments(fine + np.where(np.abs(off) < 0.5, off, 0.0) / 3), moments(fine)
     return *best, max(abs(best[0] - plain[0]), abs(best[1] - plain[1])) / best[1]
 
 
@@ -228,11 +241,7 @@ def windows(question: Question, y, low, high, reach):
 
 def _expected(question: Question, theta):
     """The mean and the sd of the statistic before noise."""
-    one = record(question, (theta,), 2**9)
-    if question.kind == "rank":
-        u, n = ranks.rank_law(one, question.n, rank_of(question)), 1
-    else:
-        u, n = one, question.n
+    u, n = record(question, (theta,), 2**9), summed(question)
     mean = float(u.mass @ u.points) / u.mass.sum()
     return mean, np.sqrt(max(float(u.mass @ (u.points - mean) ** 2) / u.mass.sum(), 0.0) / n)
 

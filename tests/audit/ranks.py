@@ -7,24 +7,14 @@ import math
 import numpy as np
 from scipy import special
 
-from tests.audit.laws import Lattice
-from tests.audit.means import Noise
 
-
-def rank_law(record: Lattice, n: int, rank: int) -> Lattice:
-    """The law of the value of that rank among n, on the lattice of one record."""
-    below = np.clip(np.concatenate([[0.0], np.cumsum(record.mass)]), 0.0, 1.0)
-    above = np.clip(np.concatenate([np.cumsum(record.mass[::-1])[::-1], [0.0]]), 0.0, 1.0)
+def rank_masses(mass, n: int, rank: int):
+    """The law of the value of that rank among n, given masses of one record in the order of their values."""
+    below = np.clip(np.concatenate([[0.0], np.cumsum(mass)]), 0.0, 1.0)
+    above = np.clip(np.concatenate([np.cumsum(mass[::-1])[::-1], [0.0]]), 0.0, 1.0)
     lower = special.betainc(rank, n - rank + 1, below)
     upper = special.betainc(n - rank + 1, rank, above)
-    mass = np.where(lower[1:] < 0.5, np.diff(lower), -np.diff(upper))
-    return Lattice(record.first, record.step, np.maximum(mass, 0.0))
-
-
-def log_density(record: Lattice, n: int, rank: int, noise: Noise, y):
-    """log p(y) of a rank plus noise."""
-    law = rank_law(record, n, rank)
-    return np.log(np.asarray([law.mass @ noise.density(value - law.points) for value in np.atleast_1d(y)]))
+    return np.maximum(np.where(lower[1:] < 0.5, np.diff(lower), -np.diff(upper)), 0.0)
 
 
 def smooth_scale(ordered, rank: int, beta: float, alpha: float, cap: int, low: float, high: float):

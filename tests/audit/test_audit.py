@@ -73,6 +73,40 @@ def test_the_oracle_of_a_rank_agrees_with_a_closed_form():
     assert abs(log_p[0] - np.log(5 * 0.7**4)) < 1e-4
 
 
+def test_the_oracle_of_a_rank_keeps_an_atom_between_two_points_of_its_lattice():
+    """Every record is clipped to 2, where s is .4: the median is .4, and y a normal number around it."""
+    mechanism, noise, text = cf.Gaussian(scale=0.05), Noise("Gaussian", 0.05), "x/(1 + x**2)"
+    one = question("pareto scale", (2.0,), text, (0.0, 2.0), mechanism, noise, 100, kind="rank", statistic=cf.Median)
+    known = oracle.likelihood(one)
+    np.testing.assert_allclose(known.log_p, stats.norm.logpdf(known.y, 0.4, 0.05), atol=1e-7)
+
+
+def test_the_oracle_of_one_record_keeps_the_digits_of_a_far_value():
+    """34 nats below the peak a transform would be rounding: the masses at 0, 1 and 2 are 1/3, 2/9 and 4/9."""
+    one = question(
+        "negative binomial", (2.0,), "min(x, 2)", (-1.0, 2.0), cf.Laplace(scale=0.03), Noise("Laplace", 0.03), 30,
+        kind="each", statistic=cf.Each,
+    )  # fmt: skip
+    known, places = oracle.likelihood(one), np.asarray([0.0, 1.0, 2.0])
+    expected = stats.laplace.pdf(known.y[:, None], places, 0.03) @ np.asarray([3.0, 2.0, 4.0]) / 9
+    assert known.log_p.min() < -34
+    np.testing.assert_allclose(known.log_p, np.log(expected), atol=1e-9)
+
+
+def test_the_oracle_of_a_posterior_sees_a_flat_tail_far_from_its_mode():
+    """Laplace noise leaves θ beyond 4, twenty sds of the bulk away, with 7.5e-4 of the mass and 6% of the sd."""
+    mechanism, noise = cf.Laplace(scale=0.025), Noise("Laplace", 0.025)
+    one = question("exponential", (2.0,), "x*(x > 1)", (0.0, 10.0), mechanism, noise, 400)
+    known = oracle.likelihood(one)
+    y, reach = float(known.y[np.argmax(known.log_p)]), (0.01, 14.0)
+    windows = oracle.windows(one, y, 1.0, 3.0, reach)
+    mean, sd, left, _ = oracle.posterior(one, y, lambda t: stats.gamma.logpdf(t, 2.0, scale=1.0), windows, reach)
+    # by panels of 32 nodes between 0 and 40, with the library's p
+    assert abs(mean - 2.0401586) < 1e-3 * sd
+    assert abs(sd - 0.2311210) < 1e-3 * sd
+    assert left < 1e-6
+
+
 def test_the_oracle_of_a_posterior_sees_both_of_its_modes():
     """The mean of x/(1 + x²) of Gumbel records rises and falls with their location: two locations explain a value."""
     mechanism, noise = cf.Laplace(scale=5e-4), Noise("Laplace", 5e-4)
@@ -80,7 +114,8 @@ def test_the_oracle_of_a_posterior_sees_both_of_its_modes():
     found = oracle.windows(one, 0.2314, -0.4, 0.4, (-4.0, 5.0))
     assert len(found) == 2
     assert found[1][0] < 3.77 < found[1][1]
-    mean, sd, *_ = oracle.posterior(one, 0.2314, lambda t: stats.norm.logpdf(t, 0.3, 1.0), found, points=65)
+    log_prior = stats.norm(0.3, 1.0).logpdf
+    mean, sd, *_ = oracle.posterior(one, 0.2314, log_prior, found, (-4.0, 5.0), points=65)
     # each mode is nearly normal: y's sd over the slope of its mean, times the prior, by hand (see the mean's curve)
     assert 0.02 < mean < 0.035
     assert 0.25 < sd < 0.4

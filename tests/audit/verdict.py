@@ -187,8 +187,8 @@ def _posterior(verdict: Verdict, y: float) -> None:
     ends = float(getattr(support, "lower_bound", -np.inf)), float(getattr(support, "upper_bound", np.inf))
     reach = max(wide[0], ends[0] + 1e-3 * np.ptp(drawn)), min(wide[1], ends[1] - 1e-3 * np.ptp(drawn))
     where = oracle.windows(question, y, low, high, reach)
-    true_mean, true_sd, left, error = oracle.posterior(question, y, log_prior, where)
+    true_mean, true_sd, left, error = oracle.posterior(question, y, log_prior, where, reach)
     off = max(abs(mean - true_mean), abs(sd - true_sd)) / true_sd
-    # a heavy tail beyond the nine sds that were looked at would make the comparison unfair
+    # a heavy tail beyond all that was looked at would make the comparison unfair
     if off > POSTERIOR + 30 * left + 3 * error and not said and not found.diagnostics.warnings:
         verdict.wrong.append(f"posterior {mean:.6g} ± {sd:.6g}, should be {true_mean:.6g} ± {true_sd:.6g}")

@@ -81,7 +81,9 @@ def information(
         found, error = route.information_with_error(model, rows, size=outer, key=key)
     shape = (*thetas.shape[:-1], thetas.shape[-1], thetas.shape[-1])
     matrix, spread = np.asarray(found).reshape(shape), np.asarray(error).reshape(shape)
-    records = None if model.population.moving else model.channel.n * np.asarray(model.population.fisher(thetas))
+    # of the rows that routes ask about, so that one program serves
+    whole = None if model.population.moving else np.asarray(model.population.fisher(rows)).reshape(shape)
+    records = None if whole is None else model.channel.n * whole
     share = efficiency(matrix, records)
     exact = chosen != "importance" if route is None else not route.approximate
     return Information(thetas, matrix, spread, chosen, share, model.population.names, exact, note)

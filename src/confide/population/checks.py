@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
 from confide.errors import AccuracyError, InvalidArgument
-from confide.population import batches, space, tails
+from confide.population import batches, space, tails, tiles
 
 if TYPE_CHECKING:
     from confide.population.population import Population
@@ -40,19 +41,25 @@ def integrable(population: Population, theta: ArrayLike) -> jax.Array:
     """A checked θ, at which sums over the support are accurate where they are needed."""
     checked = population.theta(theta)
     if tails.needs_rule(population):
-        require_mass(population, checked)
+        # Inside a trace even a known θ gives a traced result, and nothing can be checked.
+        require_mass(population, checked, checked if space.is_traced(checked) else batches.defect(population, checked))
     return checked
 
 
-def require_mass(population: Population, theta: jax.Array) -> None:
-    """Refuse a θ at which the law does not sum to one."""
-    # Inside a trace even a known θ gives a traced result, and nothing can be checked.
-    missing = theta if space.is_traced(theta) else batches.defect(population, theta)
+def require_mass(population: Population, theta: jax.Array, missing: jax.Array | np.ndarray) -> None:
+    """Refuse a θ at which the law does not sum to one, given how much is missing."""
     if not space.is_traced(missing) and not np.all(np.asarray(missing) < _LARGEST_DEFECT):
         raise AccuracyError(
             f"the law of {population.name} sums to one only within {float(np.max(missing)):.1e} at theta = {theta!r}; "
             "declare the points where its density is not smooth (breaks), or supply its cdf, quantile and information"
         )
+
+
+def summed_fisher(population: Population, theta: jax.Array) -> jax.Array:
+    """The information of a record at known θ by a sum over the support, which must have all of the mass."""
+    found, missing = tiles.fisher(population, np.reshape(theta, (-1, population.dimension)))
+    require_mass(population, theta, missing)
+    return jnp.asarray(found.reshape(*theta.shape, population.dimension))
 
 
 def require_hashable(population: Population) -> None:

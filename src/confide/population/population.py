@@ -21,7 +21,7 @@ from confide._precision import float64
 from confide._random import as_key
 from confide.errors import IncompatibleError, InvalidArgument
 from confide.population import batches, density, facts, space
-from confide.population.checks import as_shape, declared, integrable, require_hashable, require_mass
+from confide.population.checks import as_shape, declared, integrable, require_hashable, summed_fisher
 from confide.population.forms import ClosedForms, Form, Noise
 
 
@@ -274,9 +274,9 @@ class Population:
                 "is undefined; the information of a privatised statistic still exists"
             )
         checked = self.theta(theta)
-        if self.closed.information is None:
-            require_mass(self, checked)
-        return batches.fisher(self, checked)
+        if self.closed.information is not None or space.is_traced(checked) or space.inside_a_trace():
+            return batches.fisher(self, checked)
+        return summed_fisher(self, checked)
 
     @float64
     def unconstrain(self, theta: ArrayLike) -> jax.Array:

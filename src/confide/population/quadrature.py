@@ -16,7 +16,7 @@ made.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -101,17 +101,42 @@ def _refine(mass: Mass, cuts: jax.Array) -> jax.Array:
     return jnp.sort(jnp.concatenate([cuts, middles(error, cuts, _ROUNDS, _SPLITS)]))
 
 
-def _cuts(population: Population, theta: jax.Array) -> tuple[RealLine, jax.Array]:
-    """The line and all cuts on it, in order; those at breaks move with them."""
+class PanelCuts(NamedTuple):
+    """Where panels are cut at θ, which is not differentiated: draws, and rounds of halving, take long to compile.
+
+    Found once for a known θ, it serves every function of the population that integrates.
+    """
+
+    centre: Any
+    scale: Any
+    #: the cuts in order, and those of them that are at breaks
+    cuts: Any
+    breaks: Any
+
+
+def places(population: Population, theta: jax.Array) -> PanelCuts:
+    """All cuts, in order, on the line of θ."""
+    theta = lax.stop_gradient(theta)
     line, cuts = survey(population, theta)
-    still = line.still()
+    inside, breaks = _breaks(population, line, theta)
+    at_breaks = jnp.where(inside, breaks, cuts[0])
+    cuts = _refine(_mass(population, line, theta), jnp.sort(jnp.concatenate([cuts, at_breaks])))
+    return PanelCuts(line.centre, line.scale, cuts, at_breaks)
+
+
+def _breaks(population: Population, line: RealLine, theta: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Which breaks are inside the support, and the coordinates of these."""
     breaks = density.breaks(population, theta)
-    inside = (breaks > still.low) & (breaks < still.high)
-    breaks = line.coordinate(jnp.where(inside, breaks, density.inner_point(population, line.low, line.high)))
-    places = lax.stop_gradient(jnp.where(inside, breaks, cuts[0]))
-    cuts = jnp.sort(jnp.concatenate([cuts, places]))
-    cuts = lax.stop_gradient(_refine(_mass(population, still, lax.stop_gradient(theta)), cuts))
-    for place, moving in zip(places, jnp.where(inside, breaks, cuts[0]), strict=True):
+    inside = lax.stop_gradient((breaks > line.low) & (breaks < line.high))
+    return inside, line.coordinate(jnp.where(inside, breaks, density.inner_point(population, line.low, line.high)))
+
+
+def _cuts(population: Population, theta: jax.Array, at: PanelCuts | None) -> tuple[RealLine, jax.Array]:
+    """The line and all cuts on it, in order; those at breaks move with them."""
+    centre, scale, cuts, at_breaks = at or places(population, theta)
+    line = RealLine(*density.support(population, theta), centre, scale, *population.facts.bounded)
+    inside, breaks = _breaks(population, line, theta)
+    for place, moving in zip(at_breaks, jnp.where(inside, breaks, at_breaks), strict=True):
         cuts = jnp.where(cuts == place, moving, cuts)
     return line, cuts
 
@@ -127,8 +152,8 @@ def _tail(mass: Mass, start: jax.Array, side: jax.Array) -> tuple[jax.Array, jax
 class DensityPanels:
     """The law of one record at θ, cut into panels on the line; made once for any number of records."""
 
-    def __init__(self, population: Population, theta: jax.Array) -> None:
-        self.line, self.cuts = _cuts(population, theta)
+    def __init__(self, population: Population, theta: jax.Array, at: PanelCuts | None = None) -> None:
+        self.line, self.cuts = _cuts(population, theta, at)
         self.mass = _mass(population, self.line, theta)
         low, high = self.cuts[:-1], self.cuts[1:]
         self.panels = (self.mass(_spread(low, high, _NODES)) @ _WEIGHTS) * (high - low)
@@ -161,9 +186,9 @@ class DensityPanels:
         return jnp.where(across, 1.0 - tail, tail + jnp.sum(self.panels, where=whole) + rest)
 
 
-def rule(population: Population, theta: jax.Array) -> tuple[jax.Array, jax.Array]:
+def rule(population: Population, theta: jax.Array, at: PanelCuts | None = None) -> tuple[jax.Array, jax.Array]:
     """Records x_j and weights w_j with E f(X) ≈ Σ w_j f(x_j) at θ."""
-    return DensityPanels(population, theta).rule()
+    return DensityPanels(population, theta, at).rule()
 
 
 def defect(population: Population, theta: jax.Array) -> jax.Array:
@@ -185,7 +210,9 @@ def far_tail(population: Population, x: jax.Array, theta: jax.Array) -> jax.Arra
     return _mass(population, line, theta)(nodes) @ weights
 
 
-def tail_mass(population: Population, x: jax.Array, theta: jax.Array, side: int) -> jax.Array:
+def tail_mass(
+    population: Population, x: jax.Array, theta: jax.Array, side: int, at: PanelCuts | None = None
+) -> jax.Array:
     """P(X < x) for side −1, P(X > x) for side +1, for x inside the support."""
-    panels = DensityPanels(population, theta)
+    panels = DensityPanels(population, theta, at)
     return panels.tail(panels.line.coordinate(x), jnp.full_like(x, side))

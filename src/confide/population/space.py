@@ -68,6 +68,11 @@ def is_traced(value: object) -> bool:
     return isinstance(value, jax.core.Tracer)
 
 
+def inside_a_trace() -> bool:
+    """Whether whatever is computed now is known only to a JAX transformation, from known numbers too."""
+    return is_traced(jnp.zeros(()))
+
+
 def as_float64(value: Any) -> Any:
     """A float64 array: NumPy's where the value is known, JAX's inside a transformation."""
     return jnp.asarray(value, dtype=jnp.float64) if is_traced(value) else np.asarray(value, dtype=np.float64)

@@ -13,14 +13,17 @@ place beside x, which moves a smooth F by no more than the rounding of x does.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
 from jax import lax
+from jax.custom_derivatives import SymbolicZero
 
 from confide.population import counts, density, quadrature
+from confide.population.quadrature import PanelCuts
 from confide.population.solve import invert
 from confide.population.space import split
 
@@ -38,37 +41,58 @@ def needs_rule(population: Population) -> bool:
     return closed.cdf is None and (population.discrete or not population.facts.cdf_gradient)
 
 
-def cdf(population: Population, x: jax.Array, theta: jax.Array) -> jax.Array:
-    """P(X ≤ x)."""
-    return _below(population, x, theta) if population.discrete else _tail(population, -1, x, theta)
+def integrates(population: Population) -> bool:
+    """Whether a tail is an integral over panels of the whole law, for which `quadrature.places` serve."""
+    far = population.closed.survival is None and population.moving and population.facts.sample
+    return not population.discrete and (needs_rule(population) or far)
 
 
-def survival(population: Population, x: jax.Array, theta: jax.Array) -> jax.Array:
+def cdf(population: Population, x: jax.Array, theta: jax.Array, at: PanelCuts | None = None) -> jax.Array:
+    """P(X ≤ x); where panels are cut may be known."""
+    return _below(population, x, theta, at) if population.discrete else _tail(population, -1, x, theta, at)
+
+
+def survival(population: Population, x: jax.Array, theta: jax.Array, at: PanelCuts | None = None) -> jax.Array:
     """P(X > x)."""
-    return _above(population, x, theta) if population.discrete else _tail(population, 1, x, theta)
+    return _above(population, x, theta, at) if population.discrete else _tail(population, 1, x, theta, at)
 
 
 @partial(jax.custom_jvp, nondiff_argnums=(0, 1))
-def _tail(population: Population, side: int, x: jax.Array, theta: jax.Array) -> jax.Array:
-    return (_below if side < 0 else _above)(population, x, theta)
+def _tail(population: Population, side: int, x: jax.Array, theta: jax.Array, at: PanelCuts | None) -> jax.Array:
+    return (_below if side < 0 else _above)(population, x, theta, at)
 
 
-@_tail.defjvp
+@partial(_tail.defjvp, symbolic_zeros=True)
 def _tail_jvp(population: Population, side: int, primals: tuple, tangents: tuple) -> tuple[jax.Array, jax.Array]:
-    (x, theta), (x_dot, theta_dot) = primals, tangents
+    (x, theta, at), (x_dot, theta_dot, _) = primals, tangents
     beside = jnp.where(jnp.isfinite(x), x + jnp.where(x == 0, _BESIDE_ZERO, _BESIDE * jnp.abs(x)), x)
-    _, by_theta = jax.jvp(lambda t: (_below if side < 0 else _above)(population, beside, t), (theta,), (theta_dot,))
-    return _tail(population, side, x, theta), by_theta - side * _density(population, x, theta) * x_dot
+    by_theta = _by_theta(lambda t: (_below if side < 0 else _above)(population, beside, t, at), theta, theta_dot)
+    return _tail(population, side, x, theta, at), by_theta - side * _by_x(population, x, theta, x_dot)
 
 
-def _below(population: Population, x: jax.Array, theta: jax.Array) -> jax.Array:
+def _by_theta(function: Callable[[jax.Array], jax.Array], theta: jax.Array, theta_dot: Any) -> jax.Array:
+    """The derivative along a direction of θ; nothing where θ stands still."""
+    if isinstance(theta_dot, SymbolicZero):
+        return jnp.zeros(())
+    return jax.jvp(function, (theta,), (theta_dot,))[1]
+
+
+def _by_x(population: Population, x: jax.Array, theta: jax.Array, x_dot: Any) -> jax.Array:
+    """How fast the mass below x grows as x moves; nothing where it stands still.
+
+    At an end of the support the density may be infinite, or what numpyro makes of log 0: it is not asked for in vain.
+    """
+    return jnp.zeros(()) if isinstance(x_dot, SymbolicZero) else _density(population, x, theta) * x_dot
+
+
+def _below(population: Population, x: jax.Array, theta: jax.Array, at: PanelCuts | None) -> jax.Array:
     x_in, below, above = _inside(population, x, theta)
-    return jnp.where(below, 0.0, jnp.where(above, 1.0, _cdf_inside(population, x_in, theta)))
+    return jnp.where(below, 0.0, jnp.where(above, 1.0, _cdf_inside(population, x_in, theta, at)))
 
 
-def _above(population: Population, x: jax.Array, theta: jax.Array) -> jax.Array:
+def _above(population: Population, x: jax.Array, theta: jax.Array, at: PanelCuts | None) -> jax.Array:
     x_in, below, above = _inside(population, x, theta)
-    return jnp.where(below, 1.0, jnp.where(above, 0.0, _survival_inside(population, x_in, theta)))
+    return jnp.where(below, 1.0, jnp.where(above, 0.0, _survival_inside(population, x_in, theta, at)))
 
 
 def _inside(population: Population, x: jax.Array, theta: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
@@ -80,7 +104,7 @@ def _inside(population: Population, x: jax.Array, theta: jax.Array) -> tuple[jax
     return jnp.where(below | above, density.inner_point(population, low, high), x), below, above
 
 
-def _cdf_inside(population: Population, x: jax.Array, theta: jax.Array) -> jax.Array:
+def _cdf_inside(population: Population, x: jax.Array, theta: jax.Array, at: PanelCuts | None) -> jax.Array:
     closed, facts = population.closed, population.facts
     if closed.cdf is not None:
         return closed.cdf(x, **split(population.space, theta))
@@ -88,75 +112,75 @@ def _cdf_inside(population: Population, x: jax.Array, theta: jax.Array) -> jax.A
         return counts.tail_mass(population, x, theta, side=-1)
     if facts.cdf_gradient:
         return jnp.asarray(density.at(population, theta).cdf(x))
-    return _integrated(population, -1, x, theta)
+    return _integrated(population, -1, x, theta, at)
 
 
-def _survival_inside(population: Population, x: jax.Array, theta: jax.Array) -> jax.Array:
+def _survival_inside(population: Population, x: jax.Array, theta: jax.Array, at: PanelCuts | None) -> jax.Array:
     closed, facts = population.closed, population.facts
     if closed.survival is not None:
         return closed.survival(x, **split(population.space, theta))
     if population.discrete and closed.cdf is None:
         return counts.tail_mass(population, x, theta, side=1)
     if closed.cdf is None and not facts.cdf_gradient:
-        return _integrated(population, 1, x, theta)
-    complement = 1.0 - _cdf_inside(population, x, theta)
+        return _integrated(population, 1, x, theta, at)
+    complement = 1.0 - _cdf_inside(population, x, theta, at)
     if population.discrete or not facts.sample:
         return complement
     # an end of the support that moves with θ is followed by the panels of the whole law alone
-    far = _integrated(population, 1, x, theta) if population.moving else quadrature.far_tail(population, x, theta)
+    far = _integrated(population, 1, x, theta, at) if population.moving else quadrature.far_tail(population, x, theta)
     return jnp.where(complement > _UPPER_TAIL, complement, far)
 
 
 @partial(jax.custom_jvp, nondiff_argnums=(0, 1))
-def _integrated(population: Population, side: int, x: jax.Array, theta: jax.Array) -> jax.Array:
+def _integrated(population: Population, side: int, x: jax.Array, theta: jax.Array, at: PanelCuts | None) -> jax.Array:
     """The mass below (side −1) or above (side +1) x, numpyro's value where it has one."""
     if side < 0 and population.facts.cdf:
         return jnp.asarray(density.at(population, theta).cdf(x))
-    return quadrature.tail_mass(population, x, theta, side)
+    return quadrature.tail_mass(population, x, theta, side, at)
 
 
-@_integrated.defjvp
+@partial(_integrated.defjvp, symbolic_zeros=True)
 def _integrated_jvp(population: Population, side: int, primals: tuple, tangents: tuple) -> tuple[jax.Array, jax.Array]:
-    (x, theta), (x_dot, theta_dot) = primals, tangents
-    _, by_theta = jax.jvp(lambda t: quadrature.tail_mass(population, x, t, side), (theta,), (theta_dot,))
-    return _integrated(population, side, x, theta), by_theta - side * _density(population, x, theta) * x_dot
+    (x, theta, at), (x_dot, theta_dot, _) = primals, tangents
+    by_theta = _by_theta(lambda t: quadrature.tail_mass(population, x, t, side, at), theta, theta_dot)
+    return _integrated(population, side, x, theta, at), by_theta - side * _by_x(population, x, theta, x_dot)
 
 
 def _density(population: Population, x: jax.Array, theta: jax.Array) -> jax.Array:
     return jnp.exp(density.log_prob(population, x, theta))
 
 
-def quantile(population: Population, q: jax.Array, theta: jax.Array) -> jax.Array:
+def quantile(population: Population, q: jax.Array, theta: jax.Array, at: PanelCuts | None = None) -> jax.Array:
     """The smallest x with P(X ≤ x) ≥ q; the ends of the support at q = 0 and q = 1."""
     low, high = density.support(population, theta)
     inside = (q > 0) & (q < 1)
     q_in = jnp.where(inside, q, 0.5)
     if population.discrete:
         # A step function: no derivative, and none is sought through the search.
-        x = _solve(population, lax.stop_gradient(q_in), lax.stop_gradient(theta))
+        x = _solve(population, lax.stop_gradient(q_in), lax.stop_gradient(theta), at)
     else:
-        x = _quantile_inside(population, q_in, theta)
+        x = _quantile_inside(population, q_in, theta, at)
     return jnp.where(inside, x, jnp.where(q == 0, low, jnp.where(q == 1, high, jnp.nan)))
 
 
 @partial(jax.custom_jvp, nondiff_argnums=(0,))
-def _quantile_inside(population: Population, q: jax.Array, theta: jax.Array) -> jax.Array:
-    return _solve(population, q, theta)
+def _quantile_inside(population: Population, q: jax.Array, theta: jax.Array, at: PanelCuts | None) -> jax.Array:
+    return _solve(population, q, theta, at)
 
 
 @_quantile_inside.defjvp
 def _quantile_jvp(population: Population, primals: tuple, tangents: tuple) -> tuple[jax.Array, jax.Array]:
-    (q, theta), (q_dot, theta_dot) = primals, tangents
-    x = _quantile_inside(population, q, theta)
-    _, by_theta = jax.jvp(lambda t: cdf(population, x, t), (theta,), (theta_dot,))
+    (q, theta, at), (q_dot, theta_dot, _) = primals, tangents
+    x = _quantile_inside(population, q, theta, at)
+    _, by_theta = jax.jvp(lambda t: cdf(population, x, t, at), (theta,), (theta_dot,))
     slope = _density(population, x, theta)
     usable = (slope > 0) & (slope < jnp.inf)  # else x has been rounded onto an end of the support
     return x, jnp.where(usable, (q_dot - by_theta) / jnp.where(usable, slope, 1.0), 0.0)
 
 
-def _solve(population: Population, q: jax.Array, theta: jax.Array) -> jax.Array:
+def _solve(population: Population, q: jax.Array, theta: jax.Array, at: PanelCuts | None) -> jax.Array:
     if searches(population):
-        return _search(population, q, theta)
+        return _search(population, q, theta, at)
     if population.closed.quantile is not None:
         return population.closed.quantile(q, **split(population.space, theta))
     if population.discrete:
@@ -171,16 +195,16 @@ def searches(population: Population) -> bool:
     return not (population.discrete or given)
 
 
-def _search(population: Population, q: jax.Array, theta: jax.Array) -> jax.Array:
+def _search(population: Population, q: jax.Array, theta: jax.Array, at: PanelCuts | None) -> jax.Array:
     """The quantile by inverting the distribution function, with panels that are made once for the whole search."""
-    panels = quadrature.DensityPanels(population, theta)
+    panels = quadrature.DensityPanels(population, theta, at)
     line = panels.line
 
     def log_tail(v: jax.Array, lower: jax.Array) -> tuple[jax.Array, jax.Array]:
         x = line.record(v)
         tail = panels.tail(v, jnp.where(lower, -1.0, 1.0))
         if not needs_rule(population):
-            below = cdf(population, x, theta)
+            below = cdf(population, x, theta, at)
             tail = jnp.where(lower, below, jnp.where(below < 1.0 - _UPPER_TAIL, 1.0 - below, tail))
         return jnp.log(tail), density.log_prob(population, x, theta) + line.log_slope(v)
 

@@ -22,6 +22,7 @@ from confide.likelihood.inversion.frequencies import Group, plan, tilt_of
 from confide.likelihood.mean import told_by_masses
 from confide.likelihood.mean.at_once import MOST, invert_at_once, serves
 from confide.likelihood.mean.y_rules import (
+    FRACTIONS,
     LARGEST_DOUBT,
     Told,
     lattice_rule,
@@ -29,6 +30,7 @@ from confide.likelihood.mean.y_rules import (
     panel_edges,
     panel_nodes,
     reach,
+    short_lattice_rule,
     stretched,
 )
 from confide.likelihood.noise.channel import lattice_period, noise_step
@@ -246,6 +248,10 @@ def _y_rule(group: Group, thetas: Floats, *, atoms: bool) -> tuple[Floats, Float
         rule = lattice_rule(mean, spread, scale, step, start, None)
     elif period > 0:
         rule = lattice_rule(mean, spread, scale, period, reference, transform.scale)  # type: ignore[attr-defined]
+        ends = group.model.channel.statistic.ranges[0]
+        if scale > 0 and (ends[1] - ends[0]) / period * FRACTIONS < rule[0].shape[1]:
+            short = short_lattice_rule(ends, scale, period, reference)
+            rule = tuple(np.broadcast_to(part, (len(thetas), part.size)) for part in short)  # type: ignore[assignment]
     else:
         edges = _followed(group, thetas, panel_edges(mean, spread, scale))
         rule = panel_nodes(np.sort(np.concatenate([edges, _kinks(group, edges)], axis=1), axis=1) if atoms else edges)

@@ -20,7 +20,9 @@ from confide.likelihood.record_law.record import NODES, WEIGHTS
 
 Floats = NDArray[np.float64]
 
-_FRACTIONS, _FEW_FRACTIONS = (np.polynomial.legendre.leggauss(k) for k in (10, 4))
+#: nodes between two points of a lattice
+FRACTIONS = 10
+_FRACTIONS, _FEW_FRACTIONS = (np.polynomial.legendre.leggauss(k) for k in (FRACTIONS, 4))
 #: scales of the noise, in steps of the lattice, beyond which few fractions between two points do
 _WIDE = 4.0
 _BODY = np.asarray([0.0, 0.7, 1.4, 2.2, 3.1, 4.2, 5.5, 7.0, 9.0, 11.5])  # panel edges in spreads of the mean
@@ -126,6 +128,20 @@ def lattice_rule(
     y = points[..., None] + step * offsets
     weight = np.broadcast_to(step * stride * weight, y.shape)
     return y.reshape(len(mean), -1), weight.reshape(len(mean), -1)
+
+
+def short_lattice_rule(ends: tuple[float, float], scale: float, step: float, reference: float) -> tuple[Floats, Floats]:
+    """Fractions between all lattice points that a statistic can be at, under Laplace noise.
+
+    Beyond them the density is a pure exponential and the score constant: each tail is the integrand at its end times
+    the noise's scale.
+    """
+    first, last = np.floor((ends[0] - reference) / step + 1e-9), np.ceil((ends[1] - reference) / step - 1e-9)
+    points = reference + step * np.arange(first, last + 1.0)
+    offsets, weight = _between_points(scale / step)
+    y = (points[:-1, None] + step * offsets).ravel()
+    weights = np.tile(step * weight, points.size - 1)
+    return np.concatenate([y, points[[0, -1]]]), np.concatenate([weights, [scale, scale]])
 
 
 def _between_points(scale: float) -> tuple[Floats, Floats]:

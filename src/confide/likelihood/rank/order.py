@@ -76,9 +76,14 @@ class Order(Route):
         """∫ (∂p)(∂p)ᵀ/p dy on panels of y, at two orders that must agree."""
         from confide.likelihood.rank.order_information import order_information
 
-        def of_records() -> np.ndarray | None:
-            moving = model.population.moving
-            return None if moving else model.channel.n * np.asarray(model.population.fisher(thetas))
+        @functools.cache
+        def of_records() -> np.ndarray:
+            population, n = model.population, model.channel.n
+            if not population.moving:
+                return np.asarray(n * np.diagonal(population.fisher(thetas), axis1=1, axis2=2))
+            # with ends that move there is no such number; a location or a scale is a matter of the spread
+            low, high = np.asarray(population.quantile(np.array([0.1, 0.9]), np.asarray(thetas)[:, None])).T
+            return np.asarray(n / np.square(high - low)[:, None] * np.ones_like(thetas))
 
         return order_information(noisy_order(model), np.asarray(thetas), str(model.channel.statistic), of_records)
 

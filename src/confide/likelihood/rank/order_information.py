@@ -13,75 +13,74 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
-from confide._compile import on_the_cpu
+from confide._compile import FAST_COMPILE, on_the_cpu
 from confide.errors import AccuracyError
-from confide.likelihood.rank.density import NoisyOrder
-from confide.likelihood.rank.rule import Gauss, gauss
-from confide.likelihood.value_law.quantile import kink_values, quantile, survey
+from confide.likelihood.rank.at_once.known_order import KnownOrder
+from confide.likelihood.rank.density import NoisyOrder, finer_panels
+from confide.likelihood.rank.rule import ORDER, Gauss, gauss
 from confide.likelihood.value_law.value import TransformedLaw
 
-# (nodes a panel, size of the arrays): the first two share a compiled function
-_ORDERS = ((12, 16), (16, 16), (24, 24))
+#: nodes a panel or part of one, of two rules that must agree; they share a compiled function
+_ORDERS = (12, ORDER)
 _TOLERANCE, _ROUNDING = 1e-8, 1e-14
 #: the share of what all records tell below which information is the rounding of scores that cancel
 _NOTHING = 1e-14
 _GAUSSIAN_REACH, _GAUSSIAN_SPAN = 10.0, 1.5
 _LAPLACE_SPAN = 1.0
-_OUTER = 7
 #: with so many ends panels of y are so short that half as many nodes suffice
 _MANY = 200
 
 
 class RankValues(NamedTuple):
-    """Where y is integrated: ends of panels, and which of them are kinks; and single points with weights."""
+    """Where y is integrated: ends of panels, and single points with weights."""
 
     ends: np.ndarray
-    kinks: np.ndarray
     points: np.ndarray
     weights: np.ndarray
 
 
 def order_information(
-    noisy: NoisyOrder, thetas: np.ndarray, name: str, of_records: Callable[[], np.ndarray | None]
+    noisy: NoisyOrder, thetas: np.ndarray, name: str, of_records: Callable[[], np.ndarray]
 ) -> jax.Array:
     """F at each θ (M, d), shape (M, d, d), with a relative error below 1e-8, or where it is next to nothing.
 
-    `of_records` computes the information of all records, where they have one, which is asked for if need be.
+    `of_records` computes what all records tell about each parameter, (M, d), which is asked for if need be.
     """
     with on_the_cpu():  # 1e-8 of a sum of squares of scores asks for all digits of these
         return jax.device_put(_settled(noisy, thetas, name, of_records))
 
 
-def _settled(
-    noisy: NoisyOrder, thetas: np.ndarray, name: str, of_records: Callable[[], np.ndarray | None]
-) -> np.ndarray:
-    """With two orders of all rules that agree."""
-    values = values_of_y(noisy)
-    many = values.ends.size > _MANY
-    before = last = None
-    for order, size in _ORDERS:
-        rule = gauss(order, size)
-        over_y = gauss(order // 2, size // 2) if many else rule
-        better = np.stack([_information(noisy, values, theta, rule, over_y) for theta in jnp.asarray(thetas)])
-        if last is not None and np.all(np.abs(better - last) <= _allowed(better, thetas)):
+def _settled(noisy: NoisyOrder, thetas: np.ndarray, name: str, of_records: Callable[[], np.ndarray]) -> np.ndarray:
+    """With two orders of all rules that agree, on panels as fine as it takes."""
+    values, smooth = values_of_y(noisy), isinstance(noisy.values, TransformedLaw) and not noisy.count
+    for finer, parts in finer_panels(noisy):
+        each = [KnownOrder(finer, theta) if smooth else StepOrder(finer, theta) for theta in thetas]
+        last, better = (_at_order(each, values, order, parts, smooth) for order in _ORDERS)
+        if np.all(np.abs(better - last) <= _allowed(better, thetas)):
             return better
-        before, last = last, better
-    whole = of_records()
-    if whole is not None and before is not None:
-        told = np.diagonal(whole, axis1=1, axis2=2)
+        told = of_records()
         nothing = _NOTHING * np.sqrt(told[:, :, None] * told[:, None, :])
-        if np.all(np.abs(better) <= nothing) and np.all(np.abs(before) <= nothing):
+        if np.all(np.abs(better) <= nothing) and np.all(np.abs(last) <= nothing):
             return better
     raise AccuracyError(
-        f"the information of {name} does not settle to {_TOLERANCE:g} with {_ORDERS[-1][0]} nodes a panel; "
+        f"the information of {name} does not settle to {_TOLERANCE:g} with {ORDER} nodes on each of its finest panels; "
         "declare where the population's density is not smooth (breaks)"
     )
+
+
+def _at_order(
+    each: list[KnownOrder | StepOrder], values: RankValues, order: int, parts: int, smooth: bool
+) -> np.ndarray:
+    """F at each θ with rules of an order on so many parts of each panel, of one size where a function is compiled."""
+    rule, half = (gauss(k, None if smooth else room, parts) for k, room in ((order, ORDER), (order // 2, ORDER // 2)))
+    over_y = half if values.ends.size > _MANY else rule
+    return np.stack([_information(known, values, rule, over_y) for known in each])
 
 
 def _allowed(information: np.ndarray, thetas: np.ndarray) -> np.ndarray:
@@ -107,14 +106,12 @@ def values_of_y(noisy: NoisyOrder) -> RankValues:
     panels = 8 * math.ceil((high - low + 2 * margin) / (8 * span * noise.scale))
     grid = np.linspace(low - margin, high + margin, panels + 1)
     if not laplace:
-        return RankValues(grid, np.zeros(grid.shape, bool), none, none)
+        return RankValues(grid, none, none)
     tails = np.asarray([low, high]), np.full(2, noise.scale)
     if isinstance(law, TransformedLaw):
-        return RankValues(grid, np.zeros(grid.shape, bool), *tails)
+        return RankValues(grid, *tails)
     # under Laplace noise p is a sum of exponentials between neighbouring values of u
-    ends = np.concatenate([grid, law.values])
-    places = np.argsort(ends, kind="stable")
-    return RankValues(ends[places], np.zeros(ends.shape, bool), *tails)
+    return RankValues(np.sort(np.concatenate([grid, law.values])), *tails)
 
 
 def _lattice(noisy: NoisyOrder, noise: Any) -> RankValues:
@@ -127,41 +124,53 @@ def _lattice(noisy: NoisyOrder, noise: Any) -> RankValues:
         # the end point and all points beyond it; a single point has both tails
         weights[0] += share - 1.0
         weights[-1] += share - 1.0
-        return RankValues(none, none.astype(bool), index * noise.step, weights)
+        return RankValues(none, index * noise.step, weights)
     reach = 2 ** math.ceil(math.log2(max((_GAUSSIAN_REACH + 1) * noise.scale / noise.step, 4.0)))
     index = noisy.first + np.arange(-reach, noisy.count + reach)
-    return RankValues(none, none.astype(bool), index * noise.step, np.ones(index.size))
+    return RankValues(none, index * noise.step, np.ones(index.size))
 
 
-def _nodes(noisy: NoisyOrder, values: RankValues, theta: jax.Array, rule: Gauss) -> tuple[jax.Array, jax.Array]:
-    """All y and their weights at θ, neither with a derivative."""
-    ends, kinks = jnp.asarray(values.ends), jnp.asarray(values.kinks)
-    law = noisy.values
-    if isinstance(law, TransformedLaw) and noisy.law.noise.kinked:
-        rungs = survey(law, theta, jnp.asarray(noisy.grid)).ladder
-        # beyond nine normal scores u contributes less than e^{-40}
-        scores = quantile(law, rungs, jnp.asarray(noisy.rank.cuts[_OUTER:-_OUTER]), theta)
-        breaks = kink_values(law, theta)
-        ends = jnp.clip(jnp.concatenate([breaks, scores, ends]), law.cuts[0], law.cuts[-1])
-        kinks = jnp.concatenate([jnp.ones(breaks.size, bool), jnp.zeros(scores.size, bool), kinks])
-        places = jnp.argsort(ends)
-        ends, kinks = ends[places], kinks[places]
+def _panel_nodes(ends: np.ndarray, kinks: np.ndarray, rule: Gauss) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes and weights on panels between ends, graded towards those that are kinks."""
     kind = 2 * kinks[:-1].astype(int) + kinks[1:].astype(int)
-    width = jnp.diff(ends)[:, None]
-    y, weight = ends[:-1, None] + width * jnp.asarray(rule.nodes)[kind], width * jnp.asarray(rule.weights)[kind]
-    both = jnp.concatenate([y.ravel(), values.points]), jnp.concatenate([weight.ravel(), values.weights])
-    return jax.lax.stop_gradient(both)
+    width = np.diff(ends)[:, None]
+    return (ends[:-1, None] + width * rule.nodes[kind]).ravel(), (width * rule.weights[kind]).ravel()
 
 
-@jax.jit
-def _information(noisy: NoisyOrder, values: RankValues, theta: jax.Array, rule: Gauss, over_y: Gauss) -> jax.Array:
-    y, weight = _nodes(noisy, values, theta, over_y)
+def _information(known: KnownOrder | StepOrder, values: RankValues, rule: Gauss, over_y: Gauss) -> np.ndarray:
+    """∫ score scoreᵀ p dy at one θ."""
+    ends, kinks = values.ends, np.zeros(values.ends.shape, bool)
+    if isinstance(known, KnownOrder) and known.noisy.law.noise.kinked:
+        breaks = known.law.survey.kinks
+        ends = np.clip(np.concatenate([breaks, known.normal_scores, ends]), *known.law.law.cuts[[0, -1]])
+        kinks = np.arange(ends.size) < breaks.size
+        places = np.argsort(ends, kind="stable")
+        ends, kinks = ends[places], kinks[places]
+    y, weight = _panel_nodes(ends, kinks, over_y)
+    y, weight = np.concatenate([y, values.points]), np.concatenate([weight, values.weights])
+    log_p, score = known.scores(y, rule)
+    mass = weight * np.exp(log_p)
+    score = np.where((mass > 0)[:, None], score, 0.0)
+    return np.asarray(np.einsum("y,yi,yj->ij", mass, score, score))
 
+
+class StepOrder(NamedTuple):
+    """An order statistic of finitely many values, at one θ (d,)."""
+
+    noisy: NoisyOrder
+    theta: np.ndarray
+
+    def scores(self, y: np.ndarray, rule: Gauss) -> tuple[np.ndarray, np.ndarray]:
+        """log p (Y,) and its derivatives (Y, d)."""
+        log_p, score = _of_steps(self.noisy, self.theta, y, rule)
+        return np.asarray(log_p), np.asarray(score)
+
+
+@partial(jax.jit, compiler_options=FAST_COMPILE)
+def _of_steps(noisy: NoisyOrder, theta: jax.Array, y: jax.Array, rule: Gauss) -> tuple[jax.Array, jax.Array]:
     def log_prob(t: jax.Array) -> tuple[jax.Array, jax.Array]:
         value = noisy.log_prob(t, y, rule)
         return value, value
 
     score, log_p = jax.jacfwd(log_prob, has_aux=True)(theta)
-    mass = weight * jnp.exp(log_p)
-    score = jnp.where((mass > 0)[:, None], score, 0.0)
-    return jnp.einsum("y,yi,yj->ij", mass, score, score)
+    return log_p, score

@@ -54,6 +54,15 @@ def deviance(namespace: Any, rank: float, n: float, delta: Any) -> Any:
     return total * (namespace.log1p(small * namespace.expm1(-towards)) + small * towards)
 
 
+def deviance_slope(rank: float, n: float, delta: np.ndarray) -> np.ndarray:
+    """D′(δ), in NumPy."""
+    total = n + 1.0
+    p, q = rank / total, (total - rank) / total
+    small, sign = min(p, q), 1.0 if q <= p else -1.0
+    lost = np.exp(-np.clip(sign * delta, -_FURTHEST - 15.0, _FURTHEST + 15.0))
+    return np.asarray(sign * total * small * (1.0 - lost / (1.0 + small * (lost - 1.0))))
+
+
 @functools.lru_cache(maxsize=256)
 def rank_law(n: int, rank: int) -> RankLaw:
     """The law of the logit of a uniform order statistic.

@@ -15,6 +15,7 @@ width, which may be 0 and have a derivative all the same, times the exponential 
 
 from __future__ import annotations
 
+import functools
 from typing import NamedTuple
 
 import jax
@@ -28,45 +29,62 @@ from confide.likelihood.value_law.steps import Steps
 
 
 class Gauss(NamedTuple):
-    """Gauss–Legendre rules on (0, 1). As arguments, rules of several orders share one compiled function."""
+    """Gauss–Legendre rules on equal parts of (0, 1). As arguments, rules of several orders share a compiled function."""
 
-    #: graded by t² towards neither end, the right, the left, or both: (4, size) each
+    #: graded by t² towards neither end, the right, the left, or both: (4, parts·size) each
     nodes: np.ndarray
     weights: np.ndarray
-    #: (2k+1) P_k at the nodes, for integrals of the polynomial through them: (size, size)
+    #: (2k+1) P_k at the nodes of a part, for integrals of the polynomial through them: (size, size)
     basis: np.ndarray
 
-    def partial_shares(self, t: jax.Array) -> jax.Array:
-        """Which share of each node's weight belongs to (0, t): ∫₀ᵗ f ≈ Σ share_i(t) w_i f(t_i), shape (..., size).
+    @property
+    def parts(self) -> int:
+        """The parts that (0, 1) is cut into."""
+        return self.nodes.shape[1] // self.basis.shape[0]
 
-        It is the integral of the polynomial through the nodes, Σ_k (2k+1) P_k(x_i) ∫₀ᵗ P_k for node i.
+    def last_coefficients(self, values: jax.Array) -> jax.Array:
+        """The size of the last Legendre coefficients of values (..., nodes) that are not graded: what is not seen."""
+        split = jnp.reshape(values * jnp.asarray(self.weights[0]) * self.parts, (*values.shape[:-1], self.parts, -1))
+        return jnp.max(jnp.abs(split @ jnp.asarray(self.basis[-2:]).T), axis=(-2, -1))
+
+    def partial_shares(self, t: jax.Array) -> jax.Array:
+        """Which share of each node's weight belongs to (0, t): ∫₀ᵗ f ≈ Σ share_i(t) w_i f(t_i), shape (..., nodes).
+
+        It is the integral of the polynomial through the nodes of a part, Σ_k (2k+1) P_k(x_i) ∫₀ᵗ P_k for node i; of
+        the parts before and after it all and nothing.
         """
+        t = jnp.clip(self.parts * jnp.asarray(t)[..., None] - np.arange(self.parts), 0.0, 1.0)
         at = 2 * t - 1
         p = [jnp.ones_like(at), at]
         for k in range(1, self.basis.shape[0]):
             p.append(((2 * k + 1) * at * p[k] - k * p[k - 1]) / (k + 1))
         integrals = [t, *((p[k + 1] - p[k - 1]) / (2 * (2 * k + 1)) for k in range(1, self.basis.shape[0]))]
-        return jnp.stack(integrals, axis=-1) @ jnp.asarray(self.basis)
+        shares = jnp.stack(integrals, axis=-1) @ jnp.asarray(self.basis)
+        return shares.reshape(*shares.shape[:-2], -1)
 
 
-def gauss(order: int, size: int | None = None) -> Gauss:
-    """The rule of an order, filled up to a size with nodes of weight 0."""
+@functools.lru_cache(maxsize=32)
+def gauss(order: int, size: int | None = None, parts: int = 1) -> Gauss:
+    """The rule of an order on each of some parts, filled up to a size with nodes of weight 0."""
     x, w = np.polynomial.legendre.leggauss(order)
-    t, w = 0.5 * x + 0.5, 0.5 * w
+    spare = (size or order) - order
+    t = np.pad(0.5 * x + 0.5, (0, spare), constant_values=0.5)
+    t = ((np.arange(parts)[:, None] + t) / parts).ravel()
+    w = np.tile(np.pad(0.5 * w / parts, (0, spare)), parts)
     maps = [
         (t, np.ones_like(t)),
         (1 - (1 - t) ** 2, 2 * (1 - t)),
         (t**2, 2 * t),
         (t**2 * (3 - 2 * t), 6 * t * (1 - t)),
     ]
-    spare = (size or order) - order
-    nodes = np.pad(np.stack([node for node, _ in maps]), [(0, 0), (0, spare)], constant_values=0.5)
-    weights = np.pad(np.stack([w * slope for _, slope in maps]), [(0, 0), (0, spare)])
+    nodes, weights = np.stack([node for node, _ in maps]), np.stack([w * slope for _, slope in maps])
     basis = (2 * np.arange(order) + 1)[:, None] * np.polynomial.legendre.legvander(x, order - 1).T
     return Gauss(nodes, weights, np.pad(basis, [(0, spare), (0, spare)]))
 
 
-RULE = gauss(16)
+#: nodes of a panel
+ORDER = 16
+RULE = gauss(ORDER)
 
 
 class Weights(NamedTuple):

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from functools import partial
 from typing import Any
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
+from numpy.typing import NDArray
 
-from confide._compile import FAST_COMPILE
+from confide.likelihood.record_law.at_once.moving_nodes import MovingNodes, moving_nodes
 from confide.likelihood.record_law.fixed import record_law
 from confide.likelihood.record_law.record import Floats, RecordLaw, room_for
 from confide.likelihood.record_law.skeleton import CHANGES
@@ -30,8 +29,13 @@ class MovingLaw(eqx.Module):
     changes: int = eqx.field(static=True, default=CHANGES)
 
     def at(self, theta: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """s_j(θ) and w_j(θ)."""
+        """s_j(θ) and w_j(θ), inside a trace."""
         return moving_law(self.population, self.statistic, theta, self.changes)
+
+    def nodes(self, thetas: Floats) -> tuple[MovingNodes, NDArray[np.intp]]:
+        """The nodes at known θ, each looked at once, and which of them every θ has: batches are filled up."""
+        distinct, which = np.unique(thetas, axis=0, return_inverse=True)
+        return moving_nodes(self.population, self.statistic, distinct, self.changes), which.ravel()
 
 
 def law_for(
@@ -53,17 +57,14 @@ def moments(s: jax.Array, weights: jax.Array) -> tuple[jax.Array, jax.Array]:
 def moments_at(law: RecordLaw | MovingLaw, thetas: Floats) -> tuple[Floats, Floats]:
     """μ_s and Σ_s at many θ."""
     if isinstance(law, MovingLaw):
-        mean, covariance = _moving_moments(law, thetas)
-        return np.asarray(mean), np.asarray(covariance)
-    weights = law.weights_at(thetas)
-    mean = weights @ law.s.T
-    centred = law.s - mean[:, :, None]
+        nodes, which = law.nodes(thetas)
+        s, weights = np.moveaxis(nodes.s, 0, 1)[which], nodes.weights[which]
+        mean = (s @ weights[:, :, None])[..., 0]
+    else:
+        s, weights = law.s, law.weights_at(thetas)
+        mean = weights @ s.T
+    centred = s - mean[:, :, None]
     return mean, (centred * weights[:, None]) @ centred.swapaxes(1, 2)
-
-
-@partial(jax.jit, compiler_options=FAST_COMPILE)
-def _moving_moments(law: MovingLaw, thetas: jax.Array) -> tuple[jax.Array, jax.Array]:
-    return jax.vmap(lambda theta: moments(*law.at(theta)))(thetas)
 
 
 class Nodes(eqx.Module):
@@ -84,32 +85,22 @@ class Nodes(eqx.Module):
 
 def _padded(array: Any, mode: str) -> Any:
     size = array.shape[-1]
-    widths = [(0, 0)] * (array.ndim - 1) + [(0, room_for(size) - size)]
-    return (jnp if isinstance(array, jax.Array) else np).pad(array, widths, mode=mode)
+    return np.pad(array, [(0, 0)] * (array.ndim - 1) + [(0, room_for(size) - size)], mode=mode)  # type: ignore[call-overload]
 
 
 def nodes_at(law: RecordLaw | MovingLaw, thetas: Floats) -> Nodes:
     """The laws of a scalar s at θ of shape (B, d)."""
     if isinstance(law, MovingLaw):
-        return _moving_nodes(law, thetas)
+        nodes, which = law.nodes(thetas)
+        return Nodes(_padded(nodes.s[0][which], "edge"), _padded(nodes.weights[which], "constant"))
     return Nodes(_padded(law.s[0], "edge"), _padded(law.weights_at(thetas), "constant"))
 
 
 def slopes_at(law: RecordLaw | MovingLaw, thetas: Floats) -> Nodes:
     """Their derivatives in θ, weights and values each (B, d, J)."""
     if isinstance(law, MovingLaw):
-        return _moving_slopes(law, thetas)
-    dw = _padded(np.swapaxes(law.slopes_at(thetas), 1, 2), "constant")
+        nodes, which = law.nodes(thetas)
+        dw = _padded(nodes.weight_slopes[which], "constant")
+    else:
+        dw = _padded(np.swapaxes(law.slopes_at(thetas), 1, 2), "constant")
     return Nodes(np.zeros_like(dw), dw)
-
-
-@partial(jax.jit, compiler_options=FAST_COMPILE)
-def _moving_nodes(law: MovingLaw, thetas: jax.Array) -> Nodes:
-    s, weights = jax.vmap(law.at)(thetas)
-    return Nodes(_padded(s[:, 0], "edge"), _padded(weights, "constant"))
-
-
-@partial(jax.jit, compiler_options=FAST_COMPILE)
-def _moving_slopes(law: MovingLaw, thetas: jax.Array) -> Nodes:
-    ds, dw = jax.vmap(jax.jacfwd(law.at))(thetas)
-    return Nodes(_padded(jnp.swapaxes(ds[:, 0], 1, 2), "constant"), _padded(jnp.swapaxes(dw, 1, 2), "constant"))

@@ -33,7 +33,7 @@ WITH_ENDS = np.concatenate([[-1.0], NODES, [1.0]])
 _END_WEIGHTS = np.concatenate([[0.0], WEIGHTS, [0.0]])
 _DERIVATIVE = np.polynomial.legendre.legval(NODES, np.polynomial.legendre.legder(np.eye(ORDER))).T @ TO_LEGENDRE
 #: from G at the nodes of a panel to the derivatives of the weights of its left end, its nodes and its right end
-_TO_SLOPES = np.concatenate([lagrange([-1.0]), WEIGHTS[:, None] * _DERIVATIVE, -lagrange([1.0])])
+TO_SLOPES = np.concatenate([lagrange([-1.0]), WEIGHTS[:, None] * _DERIVATIVE, -lagrange([1.0])])
 
 
 def moves(population: Population) -> bool:
@@ -59,7 +59,7 @@ def _panel_weights_jvp(population: Population, primals: tuple, tangents: tuple) 
 
     _, slopes = jax.jvp(below, (_differentiated_once(theta),), (theta_dot,))
     # the ends of an empty panel exchange nothing but rounding, and there may be hundreds of them at one point
-    exchanged = jnp.where(half[..., None] > 0, slopes @ _TO_SLOPES.T, 0.0)
+    exchanged = jnp.where(half[..., None] > 0, slopes @ TO_SLOPES.T, 0.0)
     return panel_weights(population, x, half, theta), exchanged
 
 

@@ -37,7 +37,7 @@ _QUANTILES = np.concatenate([_LOWER, [0.5], 1.0 - _LOWER[:0:-1]])
 _OUTWARD = 1.3 ** np.arange(1, 7)  # times the distance of the outermost quantile from the median
 #: the same for quantiles of draws, which do not reach as far out
 _FURTHER = 1.6 ** np.arange(1, 11)
-_ROUNDS, _SPLITS = 10, 6
+ROUNDS, SPLITS = 10, 6
 _ROUGH_NODES, _ROUGH_WEIGHTS = np.polynomial.legendre.leggauss(11)
 
 
@@ -54,7 +54,7 @@ def panels(population: Population, at: PanelSkeleton, theta: jax.Array) -> Trace
     """The frame, cut at θ's quantiles, kinks and ends of the support. Their number does not depend on θ."""
     theta = lax.stop_gradient(theta)
     start, stop = (jnp.clip(end, at.low, at.high) for end in density.support(population, theta))
-    parts = [jnp.asarray(at.edges[:-1]), *_places(population, theta), density.breaks(population, theta)]
+    parts = [jnp.asarray(at.edges[:-1]), *places(population, theta), density.breaks(population, theta)]
     if population.closed.quantile is None:  # of no known shape: perhaps with several modes
         parts.append(_worst_panels(population, theta, jnp.clip(jnp.concatenate(parts), start, stop)))
     edges = jnp.concatenate([*parts, at.edges[-1:]])
@@ -68,7 +68,7 @@ def panels(population: Population, at: PanelSkeleton, theta: jax.Array) -> Trace
     return TracedPanels(edges[order], jnp.asarray(at.piece)[jnp.cumsum(begin)[:-1] - 1], first, last)
 
 
-def _places(population: Population, theta: jax.Array) -> list[jax.Array]:
+def places(population: Population, theta: jax.Array) -> list[jax.Array]:
     """Points that follow the population: quantiles, and beyond the outermost on either side.
 
     Where quantiles must be searched for, those of draws place panels as well, and are known much sooner.
@@ -86,13 +86,13 @@ def _worst_panels(population: Population, theta: jax.Array, edges: jax.Array) ->
     """The middles of panels on which two rules disagree the most about the mass, a few at a time."""
 
     def error(a: jax.Array, b: jax.Array) -> jax.Array:
-        mass = [_gauss(population, theta, a, b, *rule)[1].sum(-1) for rule in _TWO_RULES]
+        mass = [_gauss(population, theta, a, b, *rule)[1].sum(-1) for rule in TWO_RULES]
         return jnp.abs(mass[0] - mass[1])
 
-    return middles(error, jnp.sort(edges), _ROUNDS, _SPLITS)
+    return middles(error, jnp.sort(edges), ROUNDS, SPLITS)
 
 
-_TWO_RULES = (NODES, WEIGHTS), (_ROUGH_NODES, _ROUGH_WEIGHTS)
+TWO_RULES = (NODES, WEIGHTS), (_ROUGH_NODES, _ROUGH_WEIGHTS)
 
 
 def _gauss(

@@ -11,7 +11,6 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-import jax
 import numpy as np
 from numpy.typing import NDArray
 
@@ -23,7 +22,7 @@ from confide.likelihood.noise.channel import noise_step
 from confide.likelihood.record_law.fixed import record_law
 from confide.likelihood.record_law.moments import MovingLaw, nodes_at, slopes_at
 from confide.likelihood.record_law.record import ORDER, RecordLaw
-from confide.likelihood.record_law.skeleton import CHANGES, frame
+from confide.likelihood.record_law.skeleton import CHANGES
 from confide.likelihood.slow_inversion import nufft
 from confide.likelihood.slow_inversion.contour_sums import Fine, FineResult
 from confide.likelihood.slow_inversion.contours import Record
@@ -190,7 +189,7 @@ def _at(
     law = _law_for(group, thetas[rows], fine.step * fine.frequencies / fine.n)
     asked = filled(thetas[rows])
     nodes, slopes = nodes_at(law, asked), slopes_at(law, asked) if scores else None
-    order, panels = panels_first(law, thetas, np.shape(nodes.s)[-1])
+    order, panels = panels_first(law, asked, np.shape(nodes.s)[-1])
     s, weights = np.asarray(nodes.s)[..., order] - reference, np.asarray(nodes.weights)[: rows.size, order]
     moving = None if slopes is None else np.asarray(slopes.weights)[: rows.size][..., order]
     atoms = atom_values(model.population, model.channel.statistic) - reference
@@ -233,8 +232,7 @@ def panels_first(law: RecordLaw | MovingLaw, thetas: Floats, size: int) -> tuple
     """
     if isinstance(law, RecordLaw):
         return np.arange(size), 0 if law.population.discrete else int(np.count_nonzero(law.base)) // ORDER
-    values, _ = jax.eval_shape(law.at, jax.ShapeDtypeStruct(thetas.shape[1:], np.float64))
-    in_panels = values.shape[-1] - 2 - 2 * frame(law.population, law.statistic, law.changes).jumps.x.size
-    index = np.arange(in_panels).reshape(-1, ORDER + 2)
-    order = np.concatenate([index[:, 1:-1].ravel(), index[:, [0, -1]].ravel(), np.arange(in_panels, size)])
-    return order, len(index)
+    panels = law.nodes(thetas)[0].half.shape[1]
+    index = np.arange(panels * (ORDER + 2)).reshape(panels, -1)
+    order = np.concatenate([index[:, 1:-1].ravel(), index[:, [0, -1]].ravel(), np.arange(index.size, size)])
+    return order, panels

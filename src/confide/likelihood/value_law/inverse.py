@@ -8,9 +8,11 @@ and without iteration. Where x occurs more than once, v = s(x) is solved by Newt
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
 from confide.expression.evaluate import evaluate
@@ -19,43 +21,54 @@ from confide.expression.tree import Call, Number, Tree, Variable, integer_expone
 _MOST_STEPS = 80
 _EPS = 2.0**-52
 
-#: steps taken, x, its bracket, and which elements still move
-_Search = tuple[jax.Array, jax.Array, jax.Array, jax.Array, jax.Array]
+#: steps taken, x, its bracket, the size of the last excess, and which elements still move
+_Search = tuple[Any, Any, Any, Any, Any, Any]
 #: x -> (excess, slope, rounding error of the excess), where the excess increases with x
-Excess = Callable[[jax.Array], tuple[jax.Array, jax.Array, jax.Array]]
+Excess = Callable[[Any], tuple[Any, Any, Any]]
 
 
-def increasing_root(excess: Excess, low: jax.Array, high: jax.Array, start: jax.Array) -> jax.Array:
-    """Where an increasing function is 0, elementwise, by Newton's method inside a bracket.
+def increasing_root(excess: Excess, low: Any, high: Any, start: Any) -> Any:
+    """Where an increasing function is 0, elementwise, by Newton's method inside a bracket, in JAX or NumPy.
 
     A step that leaves the bracket is taken on the logarithm of the distance to the end that it passed, where a power
     of that distance (the logit of a distribution function at the end of its support) is a straight line; if that
-    leaves the bracket too, its middle serves. An element is settled when its step is below rounding, or its excess
-    below its own rounding error.
+    leaves the bracket too, its middle serves. So it does after a step that has not halved the excess: at a point of
+    infinite slope (the cube root of v at 0) Newton's steps from either side lead to the other for ever. An element is
+    settled when its step is below rounding, or its excess below its own rounding error.
     """
     first, last = low, high
+    known = not isinstance(start, jax.Array)
+    xp: Any = np if known else jnp
 
-    def unfinished(carry: _Search) -> jax.Array:
+    def unfinished(carry: _Search) -> Any:
         count, *_, moving = carry
-        return (count < _MOST_STEPS) & jnp.any(moving)
+        return (count < _MOST_STEPS) & xp.any(moving)
 
     def improve(carry: _Search) -> _Search:
-        count, x, low, high, moving = carry
+        count, x, low, high, before, moving = carry
         value, slope, rounding = excess(x)
-        low, high = jnp.where(value < 0, x, low), jnp.where(value > 0, x, high)
+        low, high = xp.where(value < 0, x, low), xp.where(value > 0, x, high)
         step = -value / slope
-        end = jnp.where(value > 0, first, last)
+        end = xp.where(value > 0, first, last)
         distance = x - end
-        curved = end + distance * jnp.exp(step / distance)
-        following = x + step
-        for candidate in (curved, 0.5 * (low + high)):
-            following = jnp.where((following > low) & (following < high), following, candidate)  # NaN is replaced too
-        following = jnp.where(moving & (jnp.abs(value) > rounding), following, x)
-        moving &= jnp.abs(following - x) > 2 * _EPS * jnp.abs(x)
-        return count + 1, following, low, high, moving
+        curved = end + distance * xp.exp(step / distance)
+        stuck = xp.abs(value) > 0.5 * before
+        following = xp.where(stuck, xp.nan, x + step)
+        for candidate in (xp.where(stuck, xp.nan, curved), 0.5 * (low + high)):
+            following = xp.where((following > low) & (following < high), following, candidate)  # NaN is replaced too
+        following = xp.where(moving & (xp.abs(value) > rounding), following, x)
+        moving = moving & (xp.abs(following - x) > 2 * _EPS * xp.abs(x))
+        # after a middle there is nothing to compare with: every other step is Newton's at least
+        return count + 1, following, low, high, xp.where(stuck, xp.inf, xp.abs(value)), moving
 
-    begin = (jnp.asarray(0), jnp.clip(start, low, high), low + 0 * start, high + 0 * start, jnp.ones(start.shape, bool))
-    return lax.while_loop(unfinished, improve, begin)[1]
+    bracket, still = (low + 0 * start, high + 0 * start), (xp.full_like(start, xp.inf), xp.ones(start.shape, bool))
+    search: _Search = (xp.asarray(0), xp.clip(start, low, high), *bracket, *still)
+    if not known:
+        return lax.while_loop(unfinished, improve, search)[1]
+    with np.errstate(all="ignore"):
+        while unfinished(search):
+            search = improve(search)
+    return search[1]
 
 
 def slope(tree: Tree, x: jax.Array) -> jax.Array:
@@ -130,4 +143,5 @@ def _solve(tree: Tree, direction: int, v: jax.Array, low: jax.Array, high: jax.A
     def excess(x: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
         return direction * (evaluate(tree, x) - v), direction * slope(tree, x), _EPS * size * jnp.ones_like(x)
 
-    return increasing_root(excess, low, high, low + share * (high - low))
+    found: jax.Array = increasing_root(excess, low, high, low + share * (high - low))
+    return found

@@ -11,7 +11,8 @@ and are 0 inside an atom. Accuracy: F_s(Q) = σ(ζ) to about 1e-15 (1e-10 is pro
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -24,22 +25,44 @@ from confide.population import density, tails
 
 # Levels of the population's quantiles that a survey stands on: dense in the middle, and down to 1e-100. Numbers below
 # one end at 1 − 1e-16, above which a few points further out serve.
-_LOWER = -np.sinh(np.linspace(0.0, 6.13, 28))[::-1]
-_LEVELS = np.concatenate([_LOWER, -_LOWER[-19:-1][::-1]])
-_FURTHER = np.asarray([1.2, 1.5, 2.0, 3.0, 5.0, 10.0, 100.0])
+LOWER = -np.sinh(np.linspace(0.0, 6.13, 28))[::-1]
+LEVELS = np.concatenate([LOWER, -LOWER[-19:-1][::-1]])
+FURTHER = np.asarray([1.2, 1.5, 2.0, 3.0, 5.0, 10.0, 100.0])
+
+
+LevelsAndDensity = Callable[[Any], tuple[Levels, Any]]
 
 
 class Ladder(NamedTuple):
     """Values in order, with the logits of P(V < v) and of P(V ≤ v)."""
 
-    v: jax.Array
-    left: jax.Array
-    right: jax.Array
+    v: Any
+    left: Any
+    right: Any
 
-    def position(self, zeta: jax.Array) -> jax.Array:
+    def position(self, zeta: Any) -> Any:
         """The number of logits below ζ: odd inside the atom of a value, even between two values."""
+        if not isinstance(self.left, jax.Array):
+            return np.searchsorted(np.maximum.accumulate(np.stack([self.left, self.right], axis=-1).ravel()), zeta)
         rungs = jnp.stack([self.left, self.right], axis=-1).ravel()
         return jnp.searchsorted(lax.cummax(rungs), zeta)
+
+    def root(self, levels_and_density: LevelsAndDensity, zeta: Any) -> Any:
+        """Where the logit of P(V ≤ v) passes ζ (Z,), given these levels and the density at any v; in JAX or NumPy."""
+        xp: Any = jnp if isinstance(zeta, jax.Array) else np
+        position = self.position(zeta)
+        top = self.v.size - 1
+        lower, upper = xp.clip((position - 1) // 2, 0, top), xp.clip(position // 2, 0, top)
+        low, high = self.v[lower], self.v[upper]
+        below, above = self.right[lower], self.left[upper]
+        share = xp.where(above > below, (zeta - below) / xp.where(above > below, above - below, 1.0), 0.5)
+
+        def excess(v: Any) -> tuple[Any, Any, Any]:
+            levels, slope = levels_and_density(v)
+            both = levels.weak.below * levels.weak.above
+            return levels.weak.logit() - zeta, slope / xp.where(both > 0, both, 1.0), levels.rounding
+
+        return increasing_root(excess, low, high, low + xp.clip(share, 0.0, 1.0) * (high - low))
 
 
 class Survey(NamedTuple):
@@ -62,9 +85,9 @@ def survey(law: TransformedLaw, theta: jax.Array, asked: jax.Array) -> Survey:
     """F_s at θ, with derivatives in θ at the kinks and at the values asked for (which are held)."""
     still = lax.stop_gradient(theta)
     kinks = kink_values(law, still)
-    x = jax.vmap(lambda q: tails.quantile(law.population, q, still))(jnp.asarray(_expit(_LEVELS)))
-    middle, last = x[_LOWER.size - 1], x[-1]
-    images = law.apply(jnp.concatenate([x, middle + (last - middle) * _FURTHER]))
+    x = jax.vmap(lambda q: tails.quantile(law.population, q, still))(jnp.asarray(expit(LEVELS)))
+    middle, last = x[LOWER.size - 1], x[-1]
+    images = law.apply(jnp.concatenate([x, middle + (last - middle) * FURTHER]))
     rungs = jnp.concatenate([kinks, jnp.where(jnp.isnan(images), law.cuts[-1], images)])
     levels = law.tails(jnp.concatenate([rungs, asked]), theta)
     at_kinks = jax.tree.map(lambda part: part[: kinks.size], levels)
@@ -74,28 +97,17 @@ def survey(law: TransformedLaw, theta: jax.Array, asked: jax.Array) -> Survey:
     return Survey(at_kinks, at_asked, lax.stop_gradient(ladder))
 
 
-def _expit(zeta: np.ndarray) -> np.ndarray:
+def expit(zeta: np.ndarray) -> np.ndarray:
+    """1/(1 + e^{−ζ}), in NumPy."""
     return np.where(zeta < 0, np.exp(np.minimum(zeta, 0)), 1.0) / (1.0 + np.exp(-np.abs(zeta)))
 
 
 @jax.custom_jvp
 def quantile(law: TransformedLaw, rungs: Ladder, zeta: jax.Array, theta: jax.Array) -> jax.Array:
     """Q(ζ; θ) for ζ of any shape."""
-    flat = jnp.ravel(zeta)
-    position = rungs.position(flat)
-    top = rungs.v.size - 1
-    lower, upper = jnp.clip((position - 1) // 2, 0, top), jnp.clip(position // 2, 0, top)
-    low, high = rungs.v[lower], rungs.v[upper]
-    below, above = rungs.right[lower], rungs.left[upper]
-    share = jnp.where(above > below, (flat - below) / jnp.where(above > below, above - below, 1.0), 0.5)
-
-    def excess(v: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
-        levels, slope = law.tails_and_density(v, theta)
-        both = levels.weak.below * levels.weak.above
-        return levels.weak.logit() - flat, slope / jnp.where(both > 0, both, 1.0), levels.rounding
-
-    v = increasing_root(excess, low, high, low + jnp.clip(share, 0.0, 1.0) * (high - low))
-    return v.reshape(jnp.shape(zeta))
+    v = rungs.root(lambda v: law.tails_and_density(v, theta), jnp.ravel(zeta))
+    found: jax.Array = v.reshape(jnp.shape(zeta))
+    return found
 
 
 @quantile.defjvp

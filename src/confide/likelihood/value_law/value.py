@@ -15,7 +15,8 @@ The density is f_s(v) = Σ f(x_k)/|s'(x_k)| over the pieces that reach v.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import math
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -36,17 +37,17 @@ Floats = NDArray[np.float64]
 
 #: values of s that differ by less than this share of the range are the same value, computed twice
 _SAME = 1e-13
-_TINY = 1e-300
+TINY = 1e-300
 _EPS = 2.0**-52
 
 
 class Tails(NamedTuple):
     """A probability and its complement, each with its own digits."""
 
-    below: jax.Array
-    above: jax.Array
+    below: Any
+    above: Any
 
-    def logit(self) -> jax.Array:
+    def logit(self) -> Any:
         """log(below/above), held within ±690, without derivative beyond."""
         return _log(self.below) - _log(self.above)
 
@@ -63,12 +64,13 @@ class Levels(NamedTuple):
     #: P(V ≤ v) and P(V > v)
     weak: Tails
     #: how far rounding can have moved the logit of `weak`
-    rounding: jax.Array
+    rounding: Any
 
 
-def _log(probability: jax.Array) -> jax.Array:
-    positive = probability > _TINY
-    return jnp.where(positive, jnp.log(jnp.where(positive, probability, 1.0)), jnp.log(_TINY))
+def _log(probability: Any) -> Any:
+    xp: Any = jnp if isinstance(probability, jax.Array) else np
+    positive = probability > TINY
+    return xp.where(positive, xp.log(xp.where(positive, probability, 1.0)), math.log(TINY))
 
 
 class TransformedLaw(eqx.Module):
@@ -100,15 +102,15 @@ class TransformedLaw(eqx.Module):
 
     def tails(self, v: jax.Array, theta: jax.Array) -> Levels:
         """The distribution function at v of any shape, with derivatives in θ (v is held)."""
-        return self._levels(v, self._preimages(v), theta)
+        return self._levels(v, self.preimages(v), theta)
 
     def density(self, v: jax.Array, theta: jax.Array) -> jax.Array:
         """f_s(v), the density of the continuous part, with derivatives in θ (v is held)."""
-        return self._density(v, self._preimages(v), theta)
+        return self._density(v, self.preimages(v), theta)
 
     def tails_and_density(self, v: jax.Array, theta: jax.Array) -> tuple[Levels, jax.Array]:
         """Both, for the price of one inversion of s."""
-        x = self._preimages(v)
+        x = self.preimages(v)
         return self._levels(v, x, theta), self._density(v, x, theta)
 
     def from_one_side(self, v: jax.Array, theta: jax.Array, mirrored: bool) -> tuple[jax.Array, jax.Array]:
@@ -125,7 +127,7 @@ class TransformedLaw(eqx.Module):
         log_p = jax.vmap(lambda t: density.log_prob(self.population, t, theta))(x)
         return x, jnp.where(inside, jnp.exp(log_p) / jnp.where(inside, steep, 1.0), 0.0)
 
-    def _preimages(self, v: jax.Array) -> jax.Array:
+    def preimages(self, v: jax.Array) -> jax.Array:
         """The inverse images of v on the pieces that are not constant: (pieces, *v.shape)."""
         v = jax.lax.stop_gradient(v)
         rows = [self._preimage(v, k) for k in self.moving]
@@ -144,9 +146,20 @@ class TransformedLaw(eqx.Module):
         # or else they are computed anew for each of the masses below
         lower = materialize(jax.vmap(lambda p: tails.cdf(self.population, p, theta))(points))
         upper = materialize(jax.vmap(lambda p: tails.survival(self.population, p, theta))(points))
-        knots = Tails(lower[: self.knots.size], upper[: self.knots.size])
-        at = Tails(lower[self.knots.size :].reshape(x.shape), upper[self.knots.size :].reshape(x.shape))
-        below = above = low_size = high_size = jnp.zeros(jnp.shape(v))
+        levels = self.levels_from(v, lower[:, None], upper[:, None])
+        return jax.tree.map(lambda part: part[..., 0], levels)
+
+    def levels_from(self, v: Any, lower: Any, upper: Any) -> Levels:
+        """The distribution function at v, given both tails of a record at the knots and at the inverse images of v.
+
+        In JAX or NumPy. The last axis of either tail, and of what comes of it, is a number and, if wanted, its
+        derivatives: all that is done to masses is linear.
+        """
+        xp: Any = jnp if isinstance(lower, jax.Array) else np
+        count, shape = self.knots.size, (len(self.moving), *v.shape, lower.shape[-1])
+        knots = Tails(lower[:count], upper[:count])
+        at = Tails(lower[count:].reshape(shape), upper[count:].reshape(shape))
+        below = above = low_size = high_size = xp.zeros(shape[1:])
         for row, k in enumerate(self.moving):
             (left, left_size), (right, right_size) = _mass(knots.at(k), at.at(row)), _mass(at.at(row), knots.at(k + 1))
             if self.directions[k] < 0:
@@ -154,33 +167,44 @@ class TransformedLaw(eqx.Module):
             below, above = below + left, above + right
             low_size, high_size = low_size + left_size, high_size + right_size
         masses = self._atom_masses(knots)
-        reached, passed = self.atoms <= v[..., None], self.atoms < v[..., None]
-        strict = Tails(below + jnp.where(passed, masses, 0.0).sum(-1), above + jnp.where(passed, 0.0, masses).sum(-1))
-        weak = Tails(below + jnp.where(reached, masses, 0.0).sum(-1), above + jnp.where(reached, 0.0, masses).sum(-1))
-        rounding = _EPS * (low_size / jnp.maximum(weak.below, _TINY) + high_size / jnp.maximum(weak.above, _TINY))
+        reached, passed = (each[..., None] for each in (self.atoms <= v[..., None], self.atoms < v[..., None]))
+        strict = Tails(below + xp.where(passed, masses, 0.0).sum(-2), above + xp.where(passed, 0.0, masses).sum(-2))
+        weak = Tails(below + xp.where(reached, masses, 0.0).sum(-2), above + xp.where(reached, 0.0, masses).sum(-2))
+        rounding = _EPS * (low_size / xp.maximum(weak.below, TINY) + high_size / xp.maximum(weak.above, TINY))
         return Levels(strict, weak, rounding)
 
-    def _atom_masses(self, knots: Tails) -> jax.Array:
+    def _atom_masses(self, knots: Tails) -> Any:
         flat = [_mass(knots.at(k), knots.at(k + 1))[0] for k, direction in enumerate(self.directions) if not direction]
-        return jnp.stack([knots.below[0], knots.above[-1], *flat])
+        masses = [knots.below[0], knots.above[-1], *flat]
+        return jnp.stack(masses) if isinstance(knots.below, jax.Array) else np.stack(masses)
 
     def _density(self, v: jax.Array, x: jax.Array, theta: jax.Array) -> jax.Array:
-        v = jax.lax.stop_gradient(v)
         log_p = jax.vmap(lambda t: density.log_prob(self.population, t, theta))(x.ravel()).reshape(x.shape)
-        total = jnp.zeros(jnp.shape(v))
+        found: jax.Array = self.density_from(jax.lax.stop_gradient(v), jnp.exp(log_p), self.steepness(x))
+        return found
+
+    def steepness(self, x: jax.Array) -> jax.Array:
+        """|s'| at the inverse images (pieces, …)."""
+        rows = [jnp.abs(slope(self.trees[k], x[row])) for row, k in enumerate(self.moving)]
+        return jnp.stack(rows) if rows else x
+
+    def density_from(self, v: Any, p: Any, steep: Any) -> Any:
+        """f_s(v), given the density of a record and |s'| at the inverse images, in JAX or NumPy."""
+        xp: Any = jnp if isinstance(p, jax.Array) else np
+        total = xp.zeros(v.shape)
         for row, k in enumerate(self.moving):
-            steep = jnp.abs(slope(self.trees[k], x[row]))
-            inside = (v > jnp.min(self.values[k])) & (v < jnp.max(self.values[k])) & (steep > 0)
-            total += jnp.where(inside, jnp.exp(log_p[row]) / jnp.where(inside, steep, 1.0), 0.0)
+            inside = (v > self.values[k].min()) & (v < self.values[k].max()) & (steep[row] > 0)
+            total += xp.where(inside, p[row] / xp.where(inside, steep[row], 1.0), 0.0)
         return total
 
 
-def _mass(start: Tails, stop: Tails) -> tuple[jax.Array, jax.Array]:
+def _mass(start: Tails, stop: Tails) -> tuple[Any, Any]:
     """The mass between two points, from the nearer tail, and the size of the numbers that were subtracted."""
-    near = start.below < 0.5
-    mass = jnp.where(near, stop.below - start.below, start.above - stop.above)
+    xp: Any = jnp if isinstance(start.below, jax.Array) else np
+    near = start.below[..., :1] < 0.5
+    mass = xp.where(near, stop.below - start.below, start.above - stop.above)
     # not `maximum`, which halves the derivative of a mass that is zero
-    return jnp.where(mass < 0, 0.0, mass), jnp.where(near, stop.below, start.above)
+    return xp.where(mass[..., :1] < 0, 0.0, mass), xp.where(near, stop.below, start.above)
 
 
 def transformed_law(population: Population, statistic: Statistic) -> TransformedLaw:
