@@ -188,7 +188,9 @@ def posterior(question: Question, y, prior_log_density, windows, reach, points=9
     """
     ends = [reach[0], *(end for window in windows for end in window), reach[1]]
     parts = [np.linspace(low, high, points) for low, high in windows]
-    parts += [np.linspace(low, high, points // 3) for low, high in zip(ends[::2], ends[1::2], strict=True) if low < high]
+    parts += [
+        np.linspace(low, high, points // 3) for low, high in zip(ends[::2], ends[1::2], strict=True) if low < high
+    ]
     theta = np.unique(np.concatenate(parts))
     step = 0.5 * np.diff(theta, prepend=theta[0]) + 0.5 * np.diff(theta, append=theta[-1])
     cells = max(_cells_of_sums(question, 2**12) // 4, 2**7)
