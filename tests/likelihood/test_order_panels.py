@@ -3,6 +3,7 @@
 The reference is p(y) = g(y − v₁) − ∫ G(v) ∂g(y − v)/∂v dv over the range (v₀, v₁) of V, with G = I_F(m, n−m+1) from scipy.
 """
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import numpyro.distributions as dist
@@ -11,6 +12,7 @@ from scipy import special, stats
 
 import confide as cf
 from confide.likelihood.value_law.inverse import increasing_root
+from confide.population import tails
 from tests.likelihood.order_oracles import x64
 
 USERS_LAPLACE = cf.Population(lambda loc: dist.Laplace(loc, 1.0), {"loc": constraints.real})
@@ -37,6 +39,15 @@ def test_a_root_next_to_an_infinite_slope():
     low, high = jnp.full(roots.shape, -7.7e-5), jnp.full(roots.shape, 4.5e-4)
     found = increasing_root(excess, low, high, jnp.full(roots.shape, 1.83e-4))
     np.testing.assert_allclose(found, roots**3, rtol=1e-9, atol=1e-18)
+
+
+@x64
+def test_the_slope_of_a_tail_at_an_end_where_the_density_is_infinite():
+    """Beta(½, ½): 0·∞ made every information with an end of the support inside the bounds no number."""
+    population, ends = cf.populations.beta(), (0.0, 1.0)
+    for tail in (tails.cdf, tails.survival):
+        slopes = [jax.jacfwd(lambda t: tail(population, jnp.asarray(x), t))(jnp.asarray([0.5, 0.5])) for x in ends]  # noqa: B023
+        assert np.all(np.abs(slopes) < 1e-3)
 
 
 @x64

@@ -59,7 +59,7 @@ class NoisyOrder(eqx.Module):
         return self.with_doubt(theta, y, rule)[0]
 
     def with_doubt(self, theta: jax.Array, y: jax.Array, rule: Gauss = RULE) -> tuple[jax.Array, jax.Array]:
-        """log p(y | θ), and how much of Q, in scales of the noise, the polynomials through a panel's nodes do not see."""
+        """log p(y | θ), and how much of Q, in scales of the noise, polynomials through a panel's nodes do not see."""
         if isinstance(self.values, TransformedLaw) and not self.count:
             return self._continuous(self.values, theta, y, rule)
         u, weights = self._points(theta, rule)

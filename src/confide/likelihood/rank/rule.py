@@ -29,7 +29,7 @@ from confide.likelihood.value_law.steps import Steps
 
 
 class Gauss(NamedTuple):
-    """Gauss–Legendre rules on equal parts of (0, 1). As arguments, rules of several orders share a compiled function."""
+    """Gauss–Legendre rules on equal parts of (0, 1). As arguments, rules of several orders share compiled functions."""
 
     #: graded by t² towards neither end, the right, the left, or both: (4, parts·size) each
     nodes: np.ndarray
