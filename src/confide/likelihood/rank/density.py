@@ -121,7 +121,8 @@ def _in_blocks(function: Callable[[Any], jax.Array], arguments: Any) -> jax.Arra
 
 @jax.jit
 def _each(noisy: NoisyOrder, thetas: jax.Array, y: jax.Array) -> jax.Array:
-    return jax.vmap(lambda theta: noisy.log_prob(theta, y))(thetas)
+    # one after the other: a search for quantiles ends with its own θ, and no tail is integrated for another's sake
+    return jax.lax.map(lambda theta: noisy.log_prob(theta, y), thetas)
 
 
 def log_likelihood(noisy: NoisyOrder, thetas: np.ndarray, y: np.ndarray) -> np.ndarray:

@@ -19,8 +19,8 @@ from confide.expression.tree import Call, Number, Tree, Variable, integer_expone
 _MOST_STEPS = 80
 _EPS = 2.0**-52
 
-#: steps taken, x, its bracket, and which elements still move
-_Search = tuple[jax.Array, jax.Array, jax.Array, jax.Array, jax.Array]
+#: steps taken, x, its bracket, the size of the excess one step before, and which elements still move
+_Search = tuple[jax.Array, jax.Array, jax.Array, jax.Array, jax.Array, jax.Array]
 #: x -> (excess, slope, rounding error of the excess), where the excess increases with x
 Excess = Callable[[jax.Array], tuple[jax.Array, jax.Array, jax.Array]]
 
@@ -30,17 +30,19 @@ def increasing_root(excess: Excess, low: jax.Array, high: jax.Array, start: jax.
 
     A step that leaves the bracket is taken on the logarithm of the distance to the end that it passed, where a power
     of that distance (the logit of a distribution function at the end of its support) is a straight line; if that
-    leaves the bracket too, its middle serves. An element is settled when its step is below rounding, or its excess
+    leaves the bracket too, its middle serves; and so it does where the last step did not halve the excess, for beside
+    a cube root Newton's steps go back and forth. An element is settled when its step is below rounding, or its excess
     below its own rounding error.
     """
     first, last = low, high
+    around_zero = jnp.minimum(jnp.abs(low), jnp.abs(high))  # beyond it no digit of a root beside 0 matters
 
     def unfinished(carry: _Search) -> jax.Array:
         count, *_, moving = carry
         return (count < _MOST_STEPS) & jnp.any(moving)
 
     def improve(carry: _Search) -> _Search:
-        count, x, low, high, moving = carry
+        count, x, low, high, before, moving = carry
         value, slope, rounding = excess(x)
         low, high = jnp.where(value < 0, x, low), jnp.where(value > 0, x, high)
         step = -value / slope
@@ -48,14 +50,20 @@ def increasing_root(excess: Excess, low: jax.Array, high: jax.Array, start: jax.
         distance = x - end
         curved = end + distance * jnp.exp(step / distance)
         following = x + step
-        for candidate in (curved, 0.5 * (low + high)):
+        middle = 0.5 * (low + high)
+        for candidate in (curved, middle):
             following = jnp.where((following > low) & (following < high), following, candidate)  # NaN is replaced too
-        following = jnp.where(moving & (jnp.abs(value) > rounding), following, x)
-        moving &= jnp.abs(following - x) > 2 * _EPS * jnp.abs(x)
-        return count + 1, following, low, high, moving
+        following = jnp.where(jnp.abs(value) > 0.5 * before, middle, following)
+        # a step below rounding ends on the bracket, whose middle is far: it is looked at before it is replaced
+        least = 2 * _EPS * jnp.maximum(jnp.abs(x), around_zero)
+        settled = (jnp.abs(value) <= rounding) | (jnp.abs(step) <= least)
+        following = jnp.where(moving & ~settled, following, x)
+        moving &= jnp.abs(following - x) > least
+        return count + 1, following, low, high, jnp.abs(value), moving
 
-    begin = (jnp.asarray(0), jnp.clip(start, low, high), low + 0 * start, high + 0 * start, jnp.ones(start.shape, bool))
-    return lax.while_loop(unfinished, improve, begin)[1]
+    size = start.shape
+    begin = (jnp.asarray(0), jnp.clip(start, low, high), low + 0 * start, high + 0 * start)
+    return lax.while_loop(unfinished, improve, (*begin, jnp.full(size, jnp.inf), jnp.ones(size, bool)))[1]
 
 
 def slope(tree: Tree, x: jax.Array) -> jax.Array:

@@ -143,7 +143,7 @@ class TransformedLaw(eqx.Module):
         points = jnp.concatenate([jnp.asarray(self.knots), x.ravel()])
         # or else they are computed anew for each of the masses below
         lower = materialize(jax.vmap(lambda p: tails.cdf(self.population, p, theta))(points))
-        upper = materialize(jax.vmap(lambda p: tails.survival(self.population, p, theta))(points))
+        upper = materialize(tails.survivals(self.population, points, theta))
         knots = Tails(lower[: self.knots.size], upper[: self.knots.size])
         at = Tails(lower[self.knots.size :].reshape(x.shape), upper[self.knots.size :].reshape(x.shape))
         below = above = low_size = high_size = jnp.zeros(jnp.shape(v))
