@@ -79,7 +79,8 @@ def many_posteriors(
     if checked.free_dimension > 1:
         return _warned(_one_by_one(models, arrays, checked, probs, route))
     low, high = line.reach(checked)
-    problem = _Problem(models, routes, checked, [])
+    pairs = zip(routes, models, strict=True)
+    problem = _Problem(tuple(fallback.OneRelease(*pair) for pair in pairs), checked, [])
     ends = problem.narrowed(arrays, float(low[0]), float(high[0]))
 
     def solved(*arrays: Floats) -> Summaries:
@@ -115,8 +116,7 @@ _AXES = {"mean": 0, "sd": 0, "lower": 1, "upper": 1}
 
 
 class _Problem(NamedTuple):
-    models: tuple[Model, ...]
-    routes: tuple[Route, ...]
+    releases: tuple[fallback.OneRelease, ...]
     prior: Prior
     #: θ that carry weight in a posterior where the normal approximation stood in
     approximate: list[Floats]
@@ -138,7 +138,7 @@ class _Problem(NamedTuple):
     @property
     def rough(self) -> bool:
         """Whether the normal approximation can say roughly where posteriors lie."""
-        return any(fallback.has_normal(route, model) for model, route in zip(self.models, self.routes, strict=True))
+        return any(release.has_normal for release in self.releases)
 
     def narrowed(self, arrays: tuple[Floats, ...], low: float, high: float) -> tuple[float, float]:
         """The ends of a line for all values, brought nearer by the normal approximation where there is one."""
@@ -159,11 +159,11 @@ class _Problem(NamedTuple):
         asked, where = distinct(np.where(usable[:, None], theta, theta[np.argmax(usable)]))
         total = np.zeros((len(asked), arrays[0].shape[0]))
         replaced = np.zeros(len(asked), dtype=bool)
-        for model, route, values in zip(self.models, self.routes, arrays, strict=True):
+        for release, values in zip(self.releases, arrays, strict=True):
             if rough:
-                total += fallback.roughly(route, model, asked, values)
+                total += release.roughly(asked, values)
             else:
-                found, gave_up = fallback.log_likelihood(route, model, asked, values, across_values)
+                found, gave_up = release.log_likelihood(asked, values, across_values)
                 total += found
                 replaced |= gave_up
         density = line.clean(np.where(usable[:, None], total[where] + log_prior[:, None], -np.inf))
