@@ -37,7 +37,6 @@ Floats = NDArray[np.float64]
 _POINTS, _MOST_POINTS = 112, 448
 #: points to begin with where a line costs more to prepare than to compute
 _READILY = 224
-_ROUNDS = 40
 #: the widest step, in posterior standard deviations: the trapezoidal rule is then right to 1e-8 for a normal density
 _STEP = 0.7
 #: the narrowest posterior whose width a line can tell, in steps
@@ -144,12 +143,7 @@ class _Problem(NamedTuple):
         """The ends of a line for all values, brought nearer by the normal approximation where there is one."""
         if not self.rough:
             return low, high
-        some = _spread_out(arrays)
-
-        def somewhere(free: Floats) -> Floats:
-            found = self.log_density(free, some, rough=True)
-            return np.asarray(np.max(found - found.max(axis=0), axis=1))
-
+        somewhere = self._somewhere(_spread_out(arrays), rough=True)
         return line.locate_roughly(somewhere, low, high, line.POINTS, NEGLIGIBLE)
 
     def log_density(self, free: Floats, arrays: tuple[Floats, ...], *, rough: bool = False) -> Floats:
@@ -217,25 +211,21 @@ class _Problem(NamedTuple):
             found += self.solve(part, *ends, index[group], probs, depth + 1)
         return found
 
-    def _locate(self, arrays: tuple[Floats, ...], low: float, high: float) -> tuple[float, float]:
-        """Where the posteriors of some values lie, and a little more."""
-        for _ in range(_ROUNDS):
-            free = line.cells(low, high, _LOCATING)
-            values = self.log_density(free, arrays)
-            top = values.max(axis=0)
+    def _somewhere(self, arrays: tuple[Floats, ...], *, rough: bool = False) -> line.LogDensity:
+        """The largest density of some values, each relative to its own mode."""
+
+        def somewhere(free: Floats) -> Floats:
+            found = self.log_density(free, arrays, rough=rough)
+            top = found.max(axis=0)
             if np.any(top == -np.inf):
                 raise line.no_mass()
-            seen = np.flatnonzero(np.any(values > top - NEGLIGIBLE, axis=1))
-            first, last = int(seen[0]), int(seen[-1])
-            step, width = free[1] - free[0], high - low
-            if first == 0 or last == free.size - 1:
-                more = line.missing(np.max(values - top, axis=1), NEGLIGIBLE)
-                low, high = low - width * more[0], high + width * more[1]
-                continue
-            low, high = free[first] - 2 * step, free[last] + 2 * step
-            if last - first > _LOCATING // 2:
-                break
-        return low, high
+            return np.asarray(np.max(found - top, axis=1))
+
+        return somewhere
+
+    def _locate(self, arrays: tuple[Floats, ...], low: float, high: float) -> tuple[float, float]:
+        """Where the posteriors of some values lie, and a little more."""
+        return line.search(self._somewhere(arrays), low, high, _LOCATING - 1, NEGLIGIBLE, 1 / 2)[:2]
 
     def _summaries(self, free: Floats, values: Floats, probs: tuple) -> Summaries:
         theta = constrained(self.prior, free[:, None])
