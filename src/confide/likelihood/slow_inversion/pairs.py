@@ -7,6 +7,7 @@ them, until the answer stands still. On a lattice the law of the sum is finite, 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -233,8 +234,14 @@ def _panels(law: RecordLaw | MovingLaw, thetas: Floats, size: int) -> tuple[NDAr
     """
     if isinstance(law, RecordLaw):
         return np.arange(size), 0 if law.population.discrete else int(np.count_nonzero(law.base)) // ORDER
-    values, _ = jax.eval_shape(law.at, jax.ShapeDtypeStruct(thetas.shape[1:], np.float64))
-    in_panels = values.shape[-1] - 2 - 2 * frame(law.population, law.statistic, law.changes).jumps.x.size
+    in_panels = _nodes_of(law, thetas.shape[1]) - 2 - 2 * frame(law.population, law.statistic, law.changes).jumps.x.size
     index = np.arange(in_panels).reshape(-1, ORDER + 2)
     order = np.concatenate([index[:, 1:-1].ravel(), index[:, [0, -1]].ravel(), np.arange(in_panels, size)])
     return order, len(index)
+
+
+@functools.lru_cache(maxsize=64)
+def _nodes_of(law: MovingLaw, dimension: int) -> int:
+    """How many nodes there are for one θ. Each time that JAX is asked it traces the whole law, which takes a second."""
+    values, _ = jax.eval_shape(law.at, jax.ShapeDtypeStruct((dimension,), np.float64))
+    return int(values.shape[-1])
