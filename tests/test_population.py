@@ -11,7 +11,7 @@ from numpyro.distributions import constraints
 
 from confide import populations
 from confide.errors import AccuracyError, IncompatibleError, InvalidArgument, ParameterError
-from confide.population import Population
+from confide.population import Population, tails
 from confide.population.special import beta_tails, gamma_tails
 
 ALPHA = 1e-6
@@ -449,3 +449,11 @@ def test_incomplete_beta_values_and_derivatives():
             slope_b = (exact(a[i], b[i] * (1 + step), x[i]) - exact(a[i], b[i] * (1 - step), x[i])) / (2 * b[i] * step)
             assert abs(by_a[i] - slope_a) < 1e-11 * max(1, abs(slope_a)), (a[i], b[i], x[i])
             assert abs(by_b[i] - slope_b) < 1e-11 * max(1, abs(slope_b)), (a[i], b[i], x[i])
+
+
+def test_survival_at_many_records_keeps_its_digits_in_the_tail():
+    population = Population(lambda loc: dist.Cauchy(loc, 1.0), {"loc": constraints.real})
+    with jax.enable_x64(True):
+        for x in ([-3.0, 0.0, 40.0], [-3.0, 0.0, 1e7]):  # without, and with, a record in the upper tail
+            found = tails.survivals(population, jnp.asarray(x), jnp.asarray([0.5]))
+            np.testing.assert_allclose(found, stats.cauchy(0.5).sf(x), rtol=1e-10)

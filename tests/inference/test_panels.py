@@ -24,8 +24,10 @@ def test_panels_follow_a_kink_and_are_few():
 
     found = in_panels(counted, -3.0, 3.0)
     x = np.linspace(-3.0, 3.0, 20_011)
-    assert np.max(np.abs(found(x) - kinked(x)) * np.exp(kinked(x))) < 3e-8
-    assert sum(asked) < 1200
+    off = np.abs(found(x) - kinked(x)) * np.exp(kinked(x))
+    assert off.max() < 1e-5
+    assert off.mean() < 1e-9  # an integral is what panels are for
+    assert sum(asked) < 600
 
 
 def test_moments_of_a_density_with_a_kink():

@@ -37,7 +37,6 @@ Floats = NDArray[np.float64]
 _POINTS, _MOST_POINTS = 112, 448
 #: points to begin with where a line costs more to prepare than to compute
 _READILY = 224
-_ROUNDS = 40
 #: the widest step, in posterior standard deviations: the trapezoidal rule is then right to 1e-8 for a normal density
 _STEP = 0.7
 #: the narrowest posterior whose width a line can tell, in steps
@@ -79,7 +78,8 @@ def many_posteriors(
     if checked.free_dimension > 1:
         return _warned(_one_by_one(models, arrays, checked, probs, route))
     low, high = line.reach(checked)
-    problem = _Problem(models, routes, checked, [])
+    pairs = zip(routes, models, strict=True)
+    problem = _Problem(tuple(fallback.OneRelease(*pair) for pair in pairs), checked, [])
     ends = problem.narrowed(arrays, float(low[0]), float(high[0]))
 
     def solved(*arrays: Floats) -> Summaries:
@@ -115,8 +115,7 @@ _AXES = {"mean": 0, "sd": 0, "lower": 1, "upper": 1}
 
 
 class _Problem(NamedTuple):
-    models: tuple[Model, ...]
-    routes: tuple[Route, ...]
+    releases: tuple[fallback.OneRelease, ...]
     prior: Prior
     #: θ that carry weight in a posterior where the normal approximation stood in
     approximate: list[Floats]
@@ -138,18 +137,13 @@ class _Problem(NamedTuple):
     @property
     def rough(self) -> bool:
         """Whether the normal approximation can say roughly where posteriors lie."""
-        return any(fallback.has_normal(route, model) for model, route in zip(self.models, self.routes, strict=True))
+        return any(release.has_normal for release in self.releases)
 
     def narrowed(self, arrays: tuple[Floats, ...], low: float, high: float) -> tuple[float, float]:
         """The ends of a line for all values, brought nearer by the normal approximation where there is one."""
         if not self.rough:
             return low, high
-        some = _spread_out(arrays)
-
-        def somewhere(free: Floats) -> Floats:
-            found = self.log_density(free, some, rough=True)
-            return np.asarray(np.max(found - found.max(axis=0), axis=1))
-
+        somewhere = self._somewhere(_spread_out(arrays), rough=True)
         return line.locate_roughly(somewhere, low, high, line.POINTS, NEGLIGIBLE)
 
     def log_density(self, free: Floats, arrays: tuple[Floats, ...], *, rough: bool = False) -> Floats:
@@ -159,11 +153,11 @@ class _Problem(NamedTuple):
         asked, where = distinct(np.where(usable[:, None], theta, theta[np.argmax(usable)]))
         total = np.zeros((len(asked), arrays[0].shape[0]))
         replaced = np.zeros(len(asked), dtype=bool)
-        for model, route, values in zip(self.models, self.routes, arrays, strict=True):
+        for release, values in zip(self.releases, arrays, strict=True):
             if rough:
-                total += fallback.roughly(route, model, asked, values)
+                total += release.roughly(asked, values)
             else:
-                found, gave_up = fallback.log_likelihood(route, model, asked, values, across_values)
+                found, gave_up = release.log_likelihood(asked, values, across_values)
                 total += found
                 replaced |= gave_up
         density = line.clean(np.where(usable[:, None], total[where] + log_prior[:, None], -np.inf))
@@ -217,25 +211,21 @@ class _Problem(NamedTuple):
             found += self.solve(part, *ends, index[group], probs, depth + 1)
         return found
 
-    def _locate(self, arrays: tuple[Floats, ...], low: float, high: float) -> tuple[float, float]:
-        """Where the posteriors of some values lie, and a little more."""
-        for _ in range(_ROUNDS):
-            free = line.cells(low, high, _LOCATING)
-            values = self.log_density(free, arrays)
-            top = values.max(axis=0)
+    def _somewhere(self, arrays: tuple[Floats, ...], *, rough: bool = False) -> line.LogDensity:
+        """The largest density of some values, each relative to its own mode."""
+
+        def somewhere(free: Floats) -> Floats:
+            found = self.log_density(free, arrays, rough=rough)
+            top = found.max(axis=0)
             if np.any(top == -np.inf):
                 raise line.no_mass()
-            seen = np.flatnonzero(np.any(values > top - NEGLIGIBLE, axis=1))
-            first, last = int(seen[0]), int(seen[-1])
-            step, width = free[1] - free[0], high - low
-            if first == 0 or last == free.size - 1:
-                more = line.missing(np.max(values - top, axis=1), NEGLIGIBLE)
-                low, high = low - width * more[0], high + width * more[1]
-                continue
-            low, high = free[first] - 2 * step, free[last] + 2 * step
-            if last - first > _LOCATING // 2:
-                break
-        return low, high
+            return np.asarray(np.max(found - top, axis=1))
+
+        return somewhere
+
+    def _locate(self, arrays: tuple[Floats, ...], low: float, high: float) -> tuple[float, float]:
+        """Where the posteriors of some values lie, and a little more."""
+        return line.search(self._somewhere(arrays), low, high, _LOCATING - 1, NEGLIGIBLE, 1 / 2)[:2]
 
     def _summaries(self, free: Floats, values: Floats, probs: tuple) -> Summaries:
         theta = constrained(self.prior, free[:, None])

@@ -37,13 +37,14 @@ class Block:
         ][real]
 
 
-def blocks(thetas: Floats, y: Floats, run: int = 1) -> Iterator[Block]:
-    """Cut pairs (B, Y) into blocks of 128 × 1 or 16 × 64. A row has one θ and some of its values.
+def blocks(thetas: Floats, y: Floats, run: int = 1, *, dear: bool = False) -> Iterator[Block]:
+    """Cut pairs (B, Y) into blocks of 128 × 1, of 32 × 1 where a row is dear, or of 16 × 64.
 
-    Where values come in runs that belong together, as long as a divisor of 64, no run is cut.
+    A row has one θ and some of its values; what fills a block up costs as much as the rest. Where values come in runs
+    that belong together, as long as a divisor of 64, no run is cut.
     """
     single = run == 1 and (y.shape[1] == 1 or y.size <= _ROWS)
-    rows, columns = (_ROWS, 1) if single else (_ROWS // 8, _COLUMNS)
+    rows, columns = (_FEWEST if dear else _ROWS, 1) if single else (_ROWS // 8, _COLUMNS)
     parts = -(-y.shape[1] // columns)
     padded = np.pad(y, [(0, 0), (0, parts * columns - y.shape[1])], mode="edge").reshape(-1, columns)
     place = np.pad(

@@ -57,6 +57,16 @@ def survival(population: Population, x: jax.Array, theta: jax.Array, at: PanelCu
     return _above(population, x, theta, at) if population.discrete else _tail(population, 1, x, theta, at)
 
 
+def survivals(population: Population, x: jax.Array, theta: jax.Array) -> jax.Array:
+    """P(X > x) of a continuous record at many x (M,): the upper tail is integrated only if one of them lies in it."""
+    each = jax.vmap(lambda one: survival(population, one, theta))
+    if not _complemented(population):
+        return each(x)
+    near = 1.0 - jax.vmap(lambda one: cdf(population, one, theta))(x)
+    beyond = x >= density.support(population, theta)[1]
+    return lax.cond(jnp.all((near > _UPPER_TAIL) | beyond), lambda: near, lambda: each(x))
+
+
 @partial(jax.custom_jvp, nondiff_argnums=(0, 1))
 def _tail(population: Population, side: int, x: jax.Array, theta: jax.Array, at: PanelCuts | None) -> jax.Array:
     return (_below if side < 0 else _above)(population, x, theta, at)
@@ -124,11 +134,19 @@ def _survival_inside(population: Population, x: jax.Array, theta: jax.Array, at:
     if closed.cdf is None and not facts.cdf_gradient:
         return _integrated(population, 1, x, theta, at)
     complement = 1.0 - _cdf_inside(population, x, theta, at)
-    if population.discrete or not facts.sample:
+    if not _complemented(population):
         return complement
     # an end of the support that moves with θ is followed by the panels of the whole law alone
     far = _integrated(population, 1, x, theta, at) if population.moving else quadrature.far_tail(population, x, theta)
     return jnp.where(complement > _UPPER_TAIL, complement, far)
+
+
+def _complemented(population: Population) -> bool:
+    """Whether the survival function is 1 − F, and an integral where little is left of that."""
+    closed, facts = population.closed, population.facts
+    if closed.survival is not None or population.discrete or not facts.sample:
+        return False
+    return closed.cdf is not None or facts.cdf_gradient
 
 
 @partial(jax.custom_jvp, nondiff_argnums=(0, 1))

@@ -50,8 +50,6 @@ WEIGHTY = 1e-6
 STANDS_IN = "the normal approximation was used"
 #: θ whose likelihood is computed together, and the largest ratio of their spreads
 _TOGETHER, _WIDER = 256, 8.0
-#: models for which a route has given up once: most never do, and need no look at their spread
-_SPIKY: set[Model] = set()
 
 
 @partial(jax.jit, static_argnums=(0, 1))
@@ -76,31 +74,60 @@ def _by_normal(
     return jax.lax.map(one, thetas)
 
 
-def log_likelihood(
-    route: Route, model: Model, thetas: Floats, values: Floats, evaluate: Evaluate
-) -> tuple[Floats, NDArray[np.bool_]]:
-    """log p(y | θ) (M, Y), and at which θ the route gave up and the normal approximation was used."""
-    law = model.channel.law
-    replaceable = law.added is not None and has_normal(route, model)
-    # several parameters reach where a spread vanishes sooner or later, and find out dearly
-    if model not in _SPIKY and (thetas.shape[1] == 1 or not replaceable):
+class OneRelease:
+    """log p(y | θ) of one release by its route, and by the normal approximation where that gives up.
+
+    Whether it has given up is remembered for one posterior: what was asked before leaves an answer as it is.
+    """
+
+    def __init__(self, route: Route, model: Model) -> None:
+        self.route, self.model = route, model
+        self._other = stand_in(route, model)
+        self.has_normal = self._other is not None
+        self._replaceable = self.has_normal and model.channel.law.added is not None
+        # most never give up, and need no look at their spread; but several parameters reach where that vanishes sooner
+        # or later, and find out dearly
+        self._spiky = self._replaceable and model.population.dimension > 1
+
+    def log_likelihood(self, thetas: Floats, values: Floats, evaluate: Evaluate) -> tuple[Floats, NDArray[np.bool_]]:
+        """At all θ and values (M, Y), and at which θ the route gave up and the normal approximation was used."""
+        if not self._spiky:
+            try:
+                return self._exactly(thetas, values, evaluate)
+            except AccuracyError:
+                if not self._replaceable:
+                    raise
+                self._spiky = True
+        channel = self.model.channel
+        variance = np.asarray(_variances(self.model.population, channel.statistic, filled(thetas)))[: len(thetas)]
+        spike = variance / channel.n < _SPIKE**2 * float(channel.law.noise.variance)  # type: ignore[attr-defined]
+        found, gave_up = np.empty((len(thetas), len(values))), np.zeros(len(thetas), dtype=bool)
+        if np.any(spike):
+            found[spike] = by_normal(self.model, thetas[spike], values)
+        if not np.all(spike):
+            found[~spike], gave_up[~spike] = self._or_normal(thetas[~spike], values, evaluate)
+        return found, gave_up
+
+    def roughly(self, thetas: Floats, values: Floats) -> Floats:
+        """The same by the normal approximation where that can stand in: to find where a posterior lies.
+
+        Far from there the published value is in the far tails, where an exact inversion is dear and says the same.
+        """
+        return _plainly(self._other or self.route, self.model, thetas, values)
+
+    def _exactly(self, thetas: Floats, values: Floats, evaluate: Evaluate) -> tuple[Floats, NDArray[np.bool_]]:
+        return np.asarray(evaluate(self.route, self.model, thetas, values)), np.zeros(len(thetas), dtype=bool)
+
+    def _or_normal(self, thetas: Floats, values: Floats, evaluate: Evaluate) -> tuple[Floats, NDArray[np.bool_]]:
+        """By the route where it serves; where not, halves are tried, and a few θ are left to the normal law."""
         try:
-            return np.asarray(evaluate(route, model, thetas, values)), np.zeros(len(thetas), dtype=bool)
+            return self._exactly(thetas, values, evaluate)
         except AccuracyError:
-            if not replaceable:
-                raise
-            _SPIKY.add(model)
-    assert law.added is not None
-    variances = _variances(model.population, model.channel.statistic, filled(thetas))
-    variance = np.asarray(variances)[: len(thetas)]
-    spike = variance / model.channel.n < _SPIKE**2 * float(law.added.variance)
-    found = np.empty((len(thetas), len(values)))
-    if np.any(spike):
-        found[spike] = by_normal(model, thetas[spike], values)
-    gave_up = np.zeros(len(thetas), dtype=bool)
-    if not np.all(spike):
-        found[~spike], gave_up[~spike] = _or_normal(route, model, thetas[~spike], values, evaluate)
-    return found, gave_up
+            if len(thetas) <= _FEWEST:
+                return by_normal(self.model, thetas, values), np.ones(len(thetas), dtype=bool)
+            half = len(thetas) // 2
+            parts = [self._or_normal(part, values, evaluate) for part in (thetas[:half], thetas[half:])]
+            return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
 
 
 def by_normal(model: Model, thetas: Floats, values: Floats) -> Floats:
@@ -108,33 +135,6 @@ def by_normal(model: Model, thetas: Floats, values: Floats) -> Floats:
     channel = model.channel
     known = channel.law, float(channel.n), filled(thetas), values
     return np.asarray(_by_normal(model.population, channel.statistic, *known))[: len(thetas)]
-
-
-def _or_normal(
-    route: Route, model: Model, thetas: Floats, values: Floats, evaluate: Evaluate
-) -> tuple[Floats, NDArray[np.bool_]]:
-    """By the route where it serves; where it gives up, halves are tried, and a few θ are left to the normal law."""
-    try:
-        return np.asarray(evaluate(route, model, thetas, values)), np.zeros(len(thetas), dtype=bool)
-    except AccuracyError:
-        if len(thetas) <= _FEWEST:
-            return by_normal(model, thetas, values), np.ones(len(thetas), dtype=bool)
-        half = len(thetas) // 2
-        parts = [_or_normal(route, model, part, values, evaluate) for part in (thetas[:half], thetas[half:])]
-        return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
-
-
-def has_normal(route: Route, model: Model) -> bool:
-    """Whether the normal approximation of a mean can stand in for a route that works hard."""
-    return stand_in(route, model) is not None
-
-
-def roughly(route: Route, model: Model, thetas: Floats, values: Floats) -> Floats:
-    """log p(y | θ) (M, Y) by the normal approximation where that can stand in: to find where a posterior lies.
-
-    Far from there the published value is in the far tails, where an exact inversion is dear and says the same.
-    """
-    return _plainly(stand_in(route, model) or route, model, thetas, values)
 
 
 def _plainly(route: Route, model: Model, thetas: Floats, values: Floats) -> Floats:
@@ -173,12 +173,12 @@ def by_spread(model: Model, thetas: Floats) -> list[NDArray[np.intp]]:
 
 
 def in_parts(log_likelihood: Callable[[Floats], Floats], thetas: Floats, parts: list[NDArray[np.intp]]) -> Floats:
-    """log p (M,) of some θ at a time, −∞ where a part of them underflows but not all."""
+    """log p (M,), from (M,) or (M, 1), of some θ at a time, −∞ where a part of them underflows but not all."""
     found = np.full(len(thetas), -np.inf)
     failure: Underflow | None = None
     for some in progress(parts, "likelihood"):
         try:
-            found[some] = log_likelihood(thetas[some])
+            found[some] = np.reshape(log_likelihood(thetas[some]), len(some))
             counted(len(some), "likelihoods")
         except Underflow as error:
             failure = error
@@ -187,23 +187,25 @@ def in_parts(log_likelihood: Callable[[Floats], Floats], thetas: Floats, parts: 
     return found
 
 
-class Rough:
-    """log p(y₁, y₂, … | θ) by `roughly`."""
+def one_by_one(joint: Joint) -> list[OneRelease]:
+    """The releases of a joint route that have records of their own; none where they share records."""
+    if not isinstance(joint, Disjoint):
+        return []
+    return [OneRelease(route, model) for model, route in zip(joint.models, joint.routes, strict=True)]
 
-    def __init__(self, joint: Disjoint) -> None:
-        self.joint = joint
+
+class Rough:
+    """log p(y₁, y₂, … | θ) by `OneRelease.roughly`."""
+
+    def __init__(self, releases: Sequence[OneRelease]) -> None:
+        self.releases = releases
 
     def log_likelihood(self, thetas: Floats, values: Sequence[Any]) -> Floats:
         """At all θ (M, d)."""
         total = np.zeros(len(thetas))
-        for model, route, value in zip(self.joint.models, self.joint.routes, values, strict=True):
-            one = partial(_first, route, model, np.asarray(value)[None])
-            total += in_parts(one, thetas, in_order(thetas))
+        for release, value in zip(self.releases, values, strict=True):
+            total += in_parts(partial(release.roughly, values=np.asarray(value)[None]), thetas, in_order(thetas))
         return total
-
-
-def _first(route: Route, model: Model, value: Floats, thetas: Floats) -> Floats:
-    return roughly(route, model, thetas, value)[:, 0]
 
 
 class Careful:
@@ -215,27 +217,28 @@ class Careful:
 
     def __init__(self, joint: Joint) -> None:
         self.joint, self.name = joint, joint.name
+        self._releases = one_by_one(joint)
         self._approximate: list[Floats] = []
         self._left_out: simulated.LeftOut | None = None
 
     def log_likelihood(self, thetas: Floats, values: Sequence[Any]) -> Floats:
         """At all θ (M, d)."""
-        if not isinstance(self.joint, Disjoint):
+        if not self._releases:
             same = self.joint
             return in_parts(lambda some: same_records(same, some, values), thetas, in_order(thetas))
         total, self._left_out = np.zeros(len(thetas)), None
-        for model, route, value in zip(self.joint.models, self.joint.routes, values, strict=True):
+        for release, value in zip(self._releases, values, strict=True):
             one = np.asarray(value)[None]
-            if route.simulated:
-                total += log_likelihood(route, model, thetas, one, self._by_batch)[0][:, 0]
+            if release.route.simulated:
+                total += release.log_likelihood(thetas, one, self._by_batch)[0][:, 0]
             else:
-                parts = by_spread(model, thetas) if has_normal(route, model) else in_order(thetas)
-                total += in_parts(partial(self._of_one, route, model, one), thetas, parts)
+                parts = by_spread(release.model, thetas) if release.has_normal else in_order(thetas)
+                total += in_parts(partial(self._of_one, release, one), thetas, parts)
         return total
 
-    def _of_one(self, route: Route, model: Model, value: Floats, thetas: Floats) -> Floats:
+    def _of_one(self, release: OneRelease, value: Floats, thetas: Floats) -> Floats:
         """log p(y | θ) of one release."""
-        found, gave_up = log_likelihood(route, model, thetas, value, _plainly)
+        found, gave_up = release.log_likelihood(thetas, value, _plainly)
         if np.any(gave_up):
             self._approximate.append(thetas[gave_up])
         return found[:, 0]
@@ -248,10 +251,7 @@ class Careful:
 
     def rough(self) -> Rough | None:
         """The same by an approximation that is cheap; None where there is none."""
-        if not isinstance(self.joint, Disjoint):
-            return None
-        parts = list(zip(self.joint.models, self.joint.routes, strict=True))
-        return Rough(self.joint) if any(has_normal(route, model) for model, route in parts) else None
+        return Rough(self._releases) if any(release.has_normal for release in self._releases) else None
 
     def notes(self, names: Sequence[str], theta: Floats, share: Floats) -> list[str]:
         """What to say, given the posterior's share at each θ of its final grid."""

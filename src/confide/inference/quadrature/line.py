@@ -31,8 +31,8 @@ _MOST_POINTS = 2**14
 #: how many times as many points as there were to begin with resolve a density that is smooth
 _SMOOTH = 2
 _ROUNDS = 60
-#: the share of a line that the mass must fill for its points to be as close as they are to be
-_FILLED = 2 / 3
+#: the share of a line that the mass must fill to be located, and for its points to be as close as they are to be
+FILLED, _WELL_FILLED = 1 / 3, 2 / 3
 #: by how many cells the line exceeds where the mass was seen
 _MARGIN = 2
 #: how much further down an approximate density is followed
@@ -84,32 +84,40 @@ def locate(
     return search(log_density, low, high, points, negligible)[:2]
 
 
-def search(log_density: LogDensity, low: float, high: float, points: int, negligible: float) -> LocatedMass:
-    """Widen the line while its ends are not negligible, narrow it until the mass fills a third."""
+def search(
+    log_density: LogDensity, low: float, high: float, points: int, negligible: float, filled: float = FILLED
+) -> LocatedMass:
+    """Widen the line while its ends are not negligible, narrow it until the mass fills a share of it."""
     for _ in range(_ROUNDS):
         grid = cells(low, high, points + 1)
         values = clean(log_density(grid))
         top = float(np.max(values))
         if top == -np.inf:
             raise no_mass()
-        seen = np.flatnonzero(values > top - negligible)
-        first, last = int(seen[0]), int(seen[-1])
-        width = high - low
-        if first == 0 or last == grid.size - 1:
-            more = missing(values - top, negligible)
-            low, high = low - width * more[0], high + width * more[1]
-            continue
-        step = width / (grid.size - 1)
-        low, high = grid[first] - _MARGIN * step, grid[last] + _MARGIN * step
-        if last - first > points // 3:
-            return LocatedMass(low, high, grid, values, last - first)
+        low, high, seen = better_ends(grid, values - top, negligible)
+        if seen > filled * grid.size:
+            return LocatedMass(low, high, grid, values, seen)
     raise AccuracyError(
         "the posterior could not be located: its mass does not fall off, or is too narrow; "
         "check that the prior is proper, or use method='mhaar'"
     )
 
 
-def missing(relative: Floats, negligible: float) -> tuple[float, float]:
+def better_ends(grid: Floats, relative: Floats, negligible: float) -> tuple[float, float, int]:
+    """Where a line should begin and end, from log densities less the largest on it; and how many cells the mass fills.
+
+    None of them where an end is not negligible: then the line goes on as it ends.
+    """
+    seen = np.flatnonzero(relative > -negligible)
+    first, last, width = int(seen[0]), int(seen[-1]), grid[-1] - grid[0]
+    if first == 0 or last == grid.size - 1:
+        more = _missing(relative, negligible)
+        return float(grid[0] - width * more[0]), float(grid[-1] + width * more[1]), 0
+    step = width / (grid.size - 1)
+    return float(grid[first] - _MARGIN * step), float(grid[last] + _MARGIN * step), last - first
+
+
+def _missing(relative: Floats, negligible: float) -> tuple[float, float]:
     """How much further a line must go at either end, as a share of it, until the log density is negligible.
 
     It goes on as it ends: likelihoods far out are dear, and doubling the line would ask for them.
@@ -164,7 +172,7 @@ def integrate(log_density: LogDensity, low: float, high: float, care: Care) -> P
     low, high, *last, filled = search(log_density, low, high, points, negligible)
     coarse: tuple[float, float] | None = None
     # what was computed in order to find the mass may be all that is needed
-    known = tuple(last) if filled > _FILLED * points else None
+    known = tuple(last) if filled > _WELL_FILLED * points else None
     while points <= _MOST_POINTS:
         grid = cells(low, high, points + 1) if known is None else known[0]
         values = clean(log_density(grid)) if known is None else known[1]

@@ -20,7 +20,8 @@ _NODES = -np.cos(np.pi * np.arange(13) / 12)
 _CHECKS = np.asarray([-0.93, -0.38, 0.38, 0.93])
 #: panels to begin with, and how often one may be halved
 _FIRST, _HALVINGS = 8, 16
-#: how far log p may be off, times p over its largest value
+#: how far log p may be off, times p over its largest value and the width of a panel over that of the first ones: it is
+#: integrals over panels that are wanted, and a kink in a short one is a small part of them
 _TOLERANCE = 1e-8
 #: log densities so much below the largest are nothing
 _NOTHING = 80.0
@@ -65,7 +66,7 @@ def in_panels(log_density: LogDensity, low: float, high: float) -> LogDensityPan
         top = max(top, float(values.max()))
         values = np.maximum(values, top - _NOTHING)
         nodes, truth = values[:, : _NODES.size], values[:, _NODES.size :]
-        off = np.abs(nodes @ guess_from - truth) * np.exp(truth - top)
+        off = np.abs(nodes @ guess_from - truth) * np.exp(truth - top) * 0.5**halvings
         good = np.all(off < _TOLERANCE, axis=1) | (halvings == _HALVINGS)
         done.append((starts[good], stops[good], nodes[good]))
         if np.all(good):

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from confide.errors import AccuracyError
-from confide.inference.quadrature.line import Care, cells, clean, missing, no_mass
+from confide.inference.quadrature.line import FILLED, Care, better_ends, cells, clean, no_mass
 
 Floats = NDArray[np.float64]
 LogDensity = Callable[[Floats], Floats]
@@ -26,8 +26,6 @@ LogDensity = Callable[[Floats], Floats]
 CARE = Care(points=64, tolerance=1e-3, negligible=18.0)
 _MOST_POINTS = 512
 _ROUNDS = 40
-#: by how many cells a line exceeds where mass was seen, and the share of it that the mass must fill
-_MARGIN, _FILLED = 2, 1 / 3
 #: the error of half the outer points at which the other coordinate is tried
 _POOR = 0.02
 
@@ -137,18 +135,11 @@ def _locate(log_density: LogDensity, lines: Lines, care: Care) -> Located:
         top = float(np.max(mass))
         if top == -np.inf:
             raise no_mass()
-        seen = np.flatnonzero(mass > top - care.negligible)
-        first, last = int(seen[0]), int(seen[-1])
-        start, stop, count = lines.outer[0], lines.outer[-1], lines.outer.size
-        if first == 0 or last == count - 1:
-            more = missing(mass - top, care.negligible)
-            start, stop = start - (stop - start) * more[0], stop + (stop - start) * more[1]
-        else:
-            step = (stop - start) / (count - 1)
-            start, stop = lines.outer[first] - _MARGIN * step, lines.outer[last] + _MARGIN * step
-            if last - first > _FILLED * count:
-                return Located(lines.between(cells(start, stop, count)), _shared(lines, inner, values))
-        lines = lines.between(cells(start, stop, count))
+        start, stop, seen = better_ends(lines.outer, mass - top, care.negligible)
+        following = lines.between(cells(start, stop, lines.outer.size))
+        if seen > FILLED * lines.outer.size:
+            return Located(following, _shared(lines, inner, values))
+        lines = following
     raise AccuracyError(
         "the posterior of two parameters could not be located: its mass does not fall off, or is too narrow; "
         "check that the prior is proper, or use method='nuts'"
@@ -164,29 +155,16 @@ def _settled(log_density: LogDensity, lines: Lines, care: Care) -> tuple[Lines, 
         some = Lines(lines.along, lines.outer[pending], low[pending], high[pending])
         inner[pending] = some.inner(inner.shape[1])
         values[pending] = clean(log_density(some.free(inner[pending]))).reshape(pending.size, -1)
-        ends = [_better_ends(inner[row], values[row], care.negligible) for row in pending]
-        for row, (start, stop, _) in zip(pending, ends, strict=True):
-            low[row], high[row] = start, stop
-        pending = pending[[not done for *_, done in ends]]
+        some_mass = pending[np.max(values[pending], axis=1) > -np.inf]
+        filled = np.zeros(low.size, dtype=bool)
+        for row in some_mass:
+            relative = values[row] - np.max(values[row])
+            low[row], high[row], seen = better_ends(inner[row], relative, care.negligible)
+            filled[row] = seen > FILLED * inner.shape[1]
+        pending = some_mass[~filled[some_mass]]
         if pending.size == 0:
             break
     return lines._replace(low=low, high=high), inner, values
-
-
-def _better_ends(grid: Floats, values: Floats, negligible: float) -> tuple[float, float, bool]:
-    """Where a line should begin and end, and whether the mass fills what there is of it."""
-    top = float(np.max(values))
-    low, high = float(grid[0]), float(grid[-1])
-    if top == -np.inf:
-        return low, high, True
-    seen = np.flatnonzero(values > top - negligible)
-    first, last = int(seen[0]), int(seen[-1])
-    if first == 0 or last == grid.size - 1:
-        more = missing(values - top, negligible)
-        return low - (high - low) * more[0], high + (high - low) * more[1], False
-    step = (high - low) / (grid.size - 1)
-    filled = last - first > _FILLED * grid.size
-    return float(grid[first] - _MARGIN * step), float(grid[last] + _MARGIN * step), filled
 
 
 def _finer(log_density: LogDensity, lines: Lines, steps: int, care: Care) -> Lines:

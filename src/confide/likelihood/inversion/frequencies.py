@@ -222,7 +222,7 @@ def _with_grid(inversion: inv.Inversion, step: Any, half: Any, frequencies: int 
 def in_blocks(group: Group, inversion: inv.Inversion, thetas: Floats, y: Floats) -> tuple[Floats, Floats]:
     """log p and the bound on the cut-off at (θ, y) pairs (B, Y)."""
     log_prob, cut = np.empty(y.shape), np.empty(y.shape)
-    for block in blocks(thetas, y):
+    for block in blocks(thetas, y, dear=isinstance(group.law, MovingLaw)):  # each row has nodes of its own
         found = inv.invert(inversion, group.nodes(block.thetas), block.y)
         block.scatter(log_prob, found.log_prob)
         truncation, rounding = np.asarray(found.truncation), np.asarray(found.rounding)

@@ -149,7 +149,9 @@ def _in_blocks(function: Callable[[Any], jax.Array], arguments: Any, terms: int)
 
 @jax.jit
 def _each(noisy: NoisyOrder, thetas: jax.Array, y: jax.Array, rule: Gauss) -> tuple[jax.Array, jax.Array]:
-    return jax.vmap(lambda theta: noisy.with_doubt(theta, y, rule))(thetas)
+    # one after the other: a search for quantiles ends with its own θ, and no tail is integrated for another's sake
+    found: tuple[jax.Array, jax.Array] = jax.lax.map(lambda theta: noisy.with_doubt(theta, y, rule), thetas)
+    return found
 
 
 def log_likelihood(noisy: NoisyOrder, thetas: np.ndarray, y: np.ndarray) -> np.ndarray:

@@ -39,6 +39,7 @@ def increasing_root(excess: Excess, low: Any, high: Any, start: Any) -> Any:
     first, last = low, high
     known = not isinstance(start, jax.Array)
     xp: Any = np if known else jnp
+    around_zero = xp.minimum(xp.abs(low), xp.abs(high))  # beyond it no digit of a root beside 0 matters
 
     def unfinished(carry: _Search) -> Any:
         count, *_, moving = carry
@@ -56,8 +57,11 @@ def increasing_root(excess: Excess, low: Any, high: Any, start: Any) -> Any:
         following = xp.where(stuck, xp.nan, x + step)
         for candidate in (xp.where(stuck, xp.nan, curved), 0.5 * (low + high)):
             following = xp.where((following > low) & (following < high), following, candidate)  # NaN is replaced too
-        following = xp.where(moving & (xp.abs(value) > rounding), following, x)
-        moving = moving & (xp.abs(following - x) > 2 * _EPS * xp.abs(x))
+        # a step below rounding ends on the bracket, whose middle is far: it is looked at before it is replaced
+        least = 2 * _EPS * xp.maximum(xp.abs(x), around_zero)
+        settled = (xp.abs(value) <= rounding) | (xp.abs(step) <= least)
+        following = xp.where(moving & ~settled, following, x)
+        moving = moving & (xp.abs(following - x) > least)
         # after a middle there is nothing to compare with: every other step is Newton's at least
         return count + 1, following, low, high, xp.where(stuck, xp.inf, xp.abs(value)), moving
 

@@ -145,7 +145,7 @@ class TransformedLaw(eqx.Module):
         points = jnp.concatenate([jnp.asarray(self.knots), x.ravel()])
         # or else they are computed anew for each of the masses below
         lower = materialize(jax.vmap(lambda p: tails.cdf(self.population, p, theta))(points))
-        upper = materialize(jax.vmap(lambda p: tails.survival(self.population, p, theta))(points))
+        upper = materialize(tails.survivals(self.population, points, theta))
         levels = self.levels_from(v, lower[:, None], upper[:, None])
         return jax.tree.map(lambda part: part[..., 0], levels)
 
