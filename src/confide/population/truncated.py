@@ -23,6 +23,7 @@ from numpyro.distributions.truncated import (
 from confide.population.mills import log_mills
 
 _TRUNCATED = LeftTruncatedDistribution | RightTruncatedDistribution | TwoSidedTruncatedDistribution
+#: log √(2π)
 _LOG_ROOT = 0.5 * math.log(2.0 * math.pi)
 #: log probabilities below which a quantile is found by Newton's method, and its steps
 _FAR, _STEPS = -2.0, 6

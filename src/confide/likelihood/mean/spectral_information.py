@@ -111,6 +111,9 @@ def _by_masses(model: Model, thetas: Floats) -> Floats | None:
         for row, law in zip(group.index, sums_at(group, group.thetas), strict=True):
             # what a fast transform leaves of masses that are nothing is nothing
             law_seen = law.masses[0] > _UNSEEN * law.masses[0].max()
+            if np.count_nonzero(law_seen) == 1:  # of what cannot be otherwise nothing is learnt, whatever slopes round to
+                found[row] = 0.0
+                continue
             held = slice(int(np.argmax(law_seen)), law_seen.size - int(np.argmax(law_seen[::-1])))
             masses = np.where(law_seen, law.masses, 0.0)[:, held]
             found[row], total = told_by_masses.information(model, law.u[held], masses)
