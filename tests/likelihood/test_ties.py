@@ -19,7 +19,7 @@ from scipy import integrate, stats
 
 import confide as cf
 from confide import populations
-from confide.likelihood.record_law.moments import law_for
+from confide.likelihood.record_law.fixed import record_law
 from confide.likelihood.record_law.traced import moving_law
 from tests.likelihood.oracles import Case, inverted
 
@@ -147,7 +147,7 @@ def test_the_law_of_a_record_at_a_tie(population, expression, bounds, thetas):
 def test_a_users_laplace_on_fixed_nodes():
     """The atom's derivative is the distribution function's, whose code has |x − loc| in it: 0 at a tie."""
     statistic = cf.Mean("x", (0, 3))
-    law = law_for(USERS_LAPLACE, statistic, [[0.0]])
+    law = record_law(USERS_LAPLACE, statistic, [[0.0]])  # as for a family whose kinks nobody knows
     slopes = jax.jacfwd(law.weights)(jnp.asarray([0.0]))[:, 0]
     assert float(slopes[-2]) == pytest.approx(-0.5, rel=1e-12)
     assert float(jnp.sum(slopes)) == pytest.approx(0.0, abs=1e-12)

@@ -111,7 +111,7 @@ def _by_masses(model: Model, thetas: Floats) -> Floats | None:
         for row, law in zip(group.index, sums_at(group, group.thetas), strict=True):
             # what a fast transform leaves of masses that are nothing is nothing
             law_seen = law.masses[0] > _UNSEEN * law.masses[0].max()
-            if np.count_nonzero(law_seen) == 1:  # of what cannot be otherwise nothing is learnt, whatever slopes round to
+            if np.count_nonzero(law_seen) == 1:  # of what cannot be otherwise nothing is learnt, however slopes round
                 found[row] = 0.0
                 continue
             held = slice(int(np.argmax(law_seen)), law_seen.size - int(np.argmax(law_seen[::-1])))
