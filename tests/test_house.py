@@ -45,6 +45,7 @@ PLACE = {name: place for place, line in enumerate(ORDER) for name in line.split(
 #: what is asked for inside a function although it comes later: a verb of a value that needs all that was built on it
 LATER = {
     ("model", "likelihood"): "`Model.log_likelihood` is the verb of a model",
+    ("posterior", "inference"): "`Posterior.log_evidence` integrates as `infer` does",
     ("posterior", "plots"): "`Posterior.plot` needs matplotlib, which is optional",
 }
 

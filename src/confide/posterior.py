@@ -143,6 +143,24 @@ class Posterior:
 
         return probability(self, claim)
 
+    @property
+    def log_evidence(self) -> float:
+        """log p(y): how well the population and its prior expected what was published; for one or two parameters.
+
+        The difference between two populations, given the same releases, is the logarithm of their Bayes factor.
+
+        >>> import confide as cf, numpyro.distributions as dist
+        >>> channel = cf.Channel(cf.Mean("x", bounds=(0, 20)), cf.Laplace(cf.PureDP(1.0)), n=50)
+        >>> releases, prior = cf.Release(channel, 3.1), dist.Gamma(2.0, 1.0)
+        >>> one = cf.infer(cf.populations.poisson(), releases, {"rate": prior})
+        >>> two = cf.infer(cf.populations.exponential(), releases, {"rate": prior})
+        >>> round(one.log_evidence - two.log_evidence, 3)
+        1.549
+        """
+        from confide.inference.evidence import log_evidence
+
+        return log_evidence(self)
+
     @float64
     def predict(self, model: Model, key: Any = 0) -> Any:
         """What a channel would publish about new records of this population: one value per draw, (chain, draw, …).

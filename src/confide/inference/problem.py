@@ -5,13 +5,13 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 
 from confide.channel import Channel
 from confide.errors import ImputationWarning, InvalidArgument
-from confide.inference.quantity import check_quantity
 from confide.missing import asked_for, with_missing
 from confide.model import Model
 from confide.population import Population
@@ -51,7 +51,7 @@ def read(
         raise InvalidArgument(
             "releases", releases, "is not a release or a list of them", "give Release(channel, value), or Release.load"
         )
-    check_quantity(releases, same_quantity)
+    _check_quantity(releases, same_quantity)
     if asked_for(population, prior):
         population, releases = with_missing(population, releases)
     for release in releases:
@@ -120,3 +120,36 @@ def _apart(parts: Sequence[Any]) -> bool:
 
 def _described(releases: Sequence[Release]) -> str:
     return "; ".join(f"{release.dataset}, {'all' if release.part is None else release.part}" for release in releases)
+
+
+def _check_quantity(releases: Sequence[Release], said: bool | None) -> None:
+    """Refuse releases that name different quantities, unless the reader says that they are one.
+
+    One population describes one quantity. Releases of two columns are about two, and so may be those of two data sets
+    that do not name the same column. What names nothing (a number typed in by hand) contradicts nothing.
+    """
+    if said is not None and not isinstance(said, bool | np.bool_):
+        raise InvalidArgument("same_quantity", said, "is not True or False", "say whether the releases measure one")
+    remedy = (
+        "say same_quantity=True if one population describes both (and, for the same records, both columns hold the "
+        "same numbers), or infer from each by itself"
+    )
+    if said is not None and not said and len(releases) > 1:
+        problem = "cannot be: one population describes all releases, with one set of parameters"
+        raise InvalidArgument("same_quantity", said, problem, "infer from each release by itself")
+    for one, two in combinations(releases, 2):
+        if not said and _differ(one, two):
+            problem = f"is not said, and the releases are about {_named(one)} and {_named(two)}"
+            raise InvalidArgument("same_quantity", said, problem, remedy)
+
+
+def _differ(one: Release, two: Release) -> bool:
+    """Whether what two releases name is not the same: two columns, or two data sets without a column in common."""
+    if one.column is not None and two.column is not None:
+        return one.column != two.column
+    return one.dataset is not None and two.dataset is not None and one.dataset != two.dataset
+
+
+def _named(release: Release) -> str:
+    column = "an unnamed column" if release.column is None else f"column {release.column!r}"
+    return column if release.dataset is None else f"{column} of {release.dataset!r}"
