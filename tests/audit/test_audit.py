@@ -107,6 +107,45 @@ def test_the_oracle_of_a_posterior_sees_a_flat_tail_far_from_its_mode():
     assert left < 1e-6
 
 
+def test_the_oracle_of_a_posterior_follows_a_density_that_rises_at_once():
+    """Pareto records beyond a scale of 1 are all above 1; below it, a share θ² of them is: p rises within .01 of 1."""
+    mechanism, noise = cf.Gaussian(scale=0.01), Noise("Gaussian", 0.01)
+    one = question("pareto scale", (2.0,), "sign(x - 1)", (0.0, 3.0), mechanism, noise, 100)
+    prior, ends = stats.gamma(2.0), (1e-6, 14.4)
+    found = oracle.posterior(one, 1.0, prior.logpdf, [ends], (0.01, 11.0))
+    theta = np.concatenate([np.linspace(5e-5, 1 - 5e-5, 10_000), np.linspace(1.0025, 40 - 0.0025, 7_800)])
+    count = np.arange(80, 101)[:, None]
+    above = stats.norm.pdf(1.0, count / 50 - 1, 0.01) * stats.binom.pmf(count, 100, np.minimum(theta, 1.0) ** 2)
+    weight = above.sum(axis=0) * prior.pdf(theta) * np.where(theta < 1, 1e-4, 5e-3)
+    mean = weight @ theta / weight.sum()
+    sd = np.sqrt(weight @ (theta - mean) ** 2 / weight.sum())
+    assert abs(mean - 2.495756) < 1e-5
+    assert abs(found[0] - mean) < 2e-3 * sd
+    assert abs(found[1] - sd) < 2e-3 * sd
+
+
+def test_the_oracle_of_a_posterior_has_more_points_where_the_density_bends():
+    """The width of uniform records whose mean is 0: p is 1/θ down to the scale of the noise, an eighth of a cell."""
+
+    def log_density(t):
+        return np.log(t) - 2 * t - 0.5 * np.log(t**2 + 0.0087**2)
+
+    def moments(t, log_p):
+        weight = np.exp(log_p) * np.gradient(t)
+        mean = weight @ t / weight.sum()
+        return mean, np.sqrt(weight @ (t - mean) ** 2 / weight.sum())
+
+    even = np.linspace(1e-6, 6.5, 97)
+    many = np.linspace(1e-6, 6.5, 300_001)
+    mean, sd = moments(many, log_density(many))
+    assert abs(moments(even, log_density(even))[0] - mean) > 0.02 * sd
+    theta, log_p = oracle.refined(log_density, even)
+    found = moments(theta, log_p)
+    assert theta.size < 150
+    assert abs(found[0] - mean) < 2e-3 * sd
+    assert abs(found[1] - sd) < 2e-3 * sd
+
+
 def test_the_oracle_of_a_posterior_sees_both_of_its_modes():
     """The mean of x/(1 + x²) of Gumbel records rises and falls with their location: two locations explain a value."""
     mechanism, noise = cf.Laplace(scale=5e-4), Noise("Laplace", 5e-4)

@@ -99,7 +99,7 @@ def test_a_guided_search_finds_the_cells_of_a_bisection():
 
 def test_a_line_goes_on_as_it_ends():
     relative = -np.abs(np.linspace(-1.0, 3.0, 41)) * 10.0  # negligible at ±3
-    low, high = line.missing(relative, 30.0)
+    low, high = line._missing(relative, 30.0)
     assert 0.5 <= low <= 0.65
     assert high == 0.0
 
