@@ -73,14 +73,7 @@ class Model:
             jnp.expand_dims(thetas, tuple(range(len(batch), len(batch) + len(shape)))),
             (*batch, *shape, thetas.shape[-1]),
         )
-        return self.one_each(as_key(key), each)
-
-    def one_each(self, key: jax.Array, thetas: jax.Array) -> jax.Array:
-        """One published value per θ, in the precision of θ."""
-        batch, rows = thetas.shape[:-1], thetas.reshape(-1, thetas.shape[-1])
-        channel, keys = self.channel, jax.random.split(key, rows.shape[0])
-        values = _simulate(self.population, channel.statistic, channel.n, channel.law, keys, rows)
-        return values.reshape(*batch, *channel.value_shape)
+        return one_each(self, as_key(key), each)
 
     @float64
     def log_likelihood(self, theta: Any, value: Any, route: str | Route = "auto") -> Any:
@@ -143,6 +136,14 @@ class Model:
 
     def __str__(self) -> str:
         return f"Records from {self.population}.\n{self.channel}"
+
+
+def one_each(model: Model, key: jax.Array, thetas: jax.Array) -> jax.Array:
+    """One published value per θ, in the precision of θ."""
+    batch, rows = thetas.shape[:-1], thetas.reshape(-1, thetas.shape[-1])
+    channel, keys = model.channel, jax.random.split(key, rows.shape[0])
+    values = _simulate(model.population, channel.statistic, channel.n, channel.law, keys, rows)
+    return values.reshape(*batch, *channel.value_shape)
 
 
 @partial(jax.jit, static_argnums=(0, 1, 2))

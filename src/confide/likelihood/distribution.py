@@ -9,7 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -20,10 +20,8 @@ from confide._precision import is_single, through_double
 from confide._random import as_key
 from confide.likelihood.local.two_sided import watched
 from confide.likelihood.route import Route
+from confide.model import Model, one_each
 from confide.population import Population, space
-
-if TYPE_CHECKING:
-    from confide.model import Model
 
 
 class _Isolated(constraints.ParameterFreeConstraint):
@@ -66,7 +64,7 @@ class PublishedValue(dist.Distribution):
         with jax.enable_x64(not (single and traced)), warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Explicitly requested dtype")  # which is what the caller cannot have
             theta = jnp.broadcast_to(jnp.asarray(self.theta, dtype=float), shape)
-            values = self.model.one_each(as_key(key), theta)
+            values = one_each(self.model, as_key(key), theta)
         return _in_the_precision_of_the_caller(values)
 
     def log_prob(self, value: Any) -> jax.Array:

@@ -139,7 +139,12 @@ class Statistic(ABC):
         """What a mechanism may see of the records (…, n)."""
 
     def rank(self, n: int) -> int:
-        """The rank of the value among n, from 1 (smallest), where the statistic is `ranked`."""
+        """The rank of the value among n, from 1 (smallest), where the statistic is `ranked`.
+
+        >>> import confide as cf
+        >>> cf.Quantile("x", 0.25, bounds=(0, 1)).rank(10)
+        3
+        """
         raise IncompatibleError(f"{self!r} of {n} records is not the value of one rank; use a Median or Quantile")
 
     @abstractmethod

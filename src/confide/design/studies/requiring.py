@@ -46,7 +46,14 @@ _LEVELS, _SIZES = (1e-6, 1e6), (1.0, 1e9)
 
 @dataclass(frozen=True, repr=False)
 class Requirement:
-    """The cheapest channel that is accurate enough: made by `require`."""
+    """The cheapest channel that is accurate enough: made by `require`.
+
+    >>> import confide as cf, numpyro.distributions as dist
+    >>> prior, statistic = {"probability": dist.Beta(2.0, 2.0)}, cf.Mean("x", bounds=(0, 1))
+    >>> found = cf.require(cf.populations.bernoulli(), statistic, sd=0.1, prior=prior, n=100, releases=64)
+    >>> found.n, found.asked, found.channel.statistic
+    (100, {'probability': 0.1}, Mean('x', bounds=(0.0, 1.0)))
+    """
 
     channel: Channel
     #: the root mean posterior variance by parameter, and the share of it by which it is uncertain (one standard error)
