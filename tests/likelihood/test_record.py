@@ -114,11 +114,12 @@ def test_a_wide_part_of_a_mixture_beyond_the_bounds():
 
 #: round shapes, at which the density is a polynomial and the score a logarithm; with E x and E x² in closed form
 ROUND = [
-    (
+    pytest.param(
         cf.populations.beta(),
         (0.0, 1.0),
         [(1.0, 1.0), (2.0, 1.0), (2.0, 3.0)],
         lambda t: [t[0] / t.sum(), t[0] * (t[0] + 1) / (t.sum() * (t.sum() + 1))],
+        marks=pytest.mark.slow,
     ),
     (
         cf.populations.gamma(),
