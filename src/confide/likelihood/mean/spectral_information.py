@@ -254,7 +254,8 @@ def _y_rule(group: Group, thetas: Floats, *, atoms: bool) -> tuple[Floats, Float
     transform, reference = group.inversion.transform, group.inversion.reference
     scale = 0.0 if np.isinf(transform.pole) else 1.0 / float(transform.pole)
     step, period = noise_step(transform), lattice_period(transform)
-    if step == 0 and scale * spread.min() > _UNNOTICED * period**2:  # the spread is of the mean alone if there is a scale
+    # with a scale, the spread is that of the mean alone
+    if step == 0 and scale * spread.min() > _UNNOTICED * period**2:
         period = 0.0
     if step > 0:
         start = step * np.round(reference / step)
