@@ -90,7 +90,7 @@ def values(question: Question) -> np.ndarray:
 
 
 def likelihood(question: Question) -> Answer:
-    """log p at five values, from two lattices."""
+    """log p at five values, from two lattices, and its error from a third."""
     if question.kind == "response":
         return _response(question)
     if question.kind in ("smooth", "exponential"):
@@ -99,10 +99,11 @@ def likelihood(question: Question) -> Answer:
     fine = _log_density(question, question.theta, y, 2 * cells)
     if question.family.discrete:
         return Answer(y, fine, np.full(y.shape, 1e-10))
-    coarse = _log_density(question, question.theta, y, cells)
+    coarse, coarser = (_log_density(question, question.theta, y, count) for count in (cells, cells // 2))
     # errors of the second order; what is removed is also what remains at most
     best = fine + (fine - coarse) / 3
-    moved = np.abs(fine - coarse)
+    # two of three may agree before that order is seen: the step before says what the last should have been
+    moved = np.maximum(np.abs(fine - coarse), 0.25 * np.abs(coarse - coarser))
     # two lattices may agree at one value by chance; at its neighbours they do not
     beside = np.maximum(np.append(moved[1:], 0.0), np.append(0.0, moved[:-1]))
     return Answer(y, best, 1e-9 + np.maximum(moved, 0.1 * beside))

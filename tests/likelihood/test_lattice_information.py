@@ -66,3 +66,22 @@ def test_noise_on_a_lattice_coarser_finer_or_unrelated(step):
     noise = np.tanh(0.5 * step / scale) * np.exp(-np.abs(y[:, None] - place) * step / scale)
     known = integral(noise @ law, noise @ slope, np.arange(2.0))
     assert cf.information(cf.Model(INFLATED, channel), 2.0).matrix[0, 0] == pytest.approx(known, rel=1e-7)
+
+
+def test_records_that_take_few_of_the_values_between_the_bounds():
+    laplace, bernoulli = cf.Laplace(scale=0.3), cf.populations.bernoulli()
+    cubes, plain = (
+        cf.information(cf.Model(bernoulli, cf.Channel(cf.Mean(*statistic), laplace, n=2)), 0.1).matrix[0, 0]
+        for statistic in (("x**3", (-50, 50)), ("x", (0, 1)))
+    )
+    assert cubes == pytest.approx(plain, rel=1e-12)
+
+
+def test_noise_that_does_not_notice_a_long_lattice():
+    """Under Laplace noise of scale b a mean of spread σ ≪ b tells μ'²/b² (1 − O(σ/b)) of θ."""
+    channel = cf.Channel(cf.Mean("x**3", (1, 20)), cf.Laplace(scale=1e7), n=20_000)
+    x, rate = np.arange(21), 2.0
+    slope = np.append(stats.poisson.pmf(x - 1, rate) - stats.poisson.pmf(x, rate), stats.poisson.pmf(20, rate))
+    mean = slope @ np.clip(np.append(x, 20), 1, 20) ** 3
+    found = cf.information(cf.Model(cf.populations.poisson(), channel), rate).matrix[0, 0]
+    assert found == pytest.approx((mean / 1e7) ** 2, rel=1e-6)

@@ -117,3 +117,23 @@ def test_cells_hold_records_where_there_are_some():
 def test_few_records_and_values_out_of_their_reach(population, theta, statistic, mechanism, n, value, expected):
     model = cf.Model(population, cf.Channel(statistic, mechanism, n))
     assert float(model.log_likelihood(theta, value)) == pytest.approx(expected, abs=1e-7)
+
+
+@pytest.mark.parametrize("mechanism", [cf.Laplace(scale=0.008, step=0.25), cf.Gaussian(scale=0.008, step=0.25)])
+def test_means_that_are_all_rounded_to_one_point(mechanism):
+    """1/x lies between 1/4 and 1/3, and rounds to 1/4: y is the noise around it."""
+    population = cf.Population(dist.HalfCauchy, {"scale": constraints.positive})
+    model = cf.Model(population, cf.Channel(cf.Mean("1 / x", (3, 4)), mechanism, n=100))
+    ratio = 0.25 / 0.008
+    beyond = -ratio if isinstance(mechanism, cf.Laplace) else -0.5 * ratio**2
+    np.testing.assert_allclose(
+        model.log_likelihood(3.0, np.asarray([0.0, 0.25, 0.5])), [beyond, 0.0, beyond], atol=1e-9
+    )
+
+
+def test_atoms_that_come_back_with_the_noise_after_many_frequencies():
+    """Known by a lattice of 2**14 cells, and by one of 2**12 to 1e-8."""
+    population = cf.Population(lambda loc: dist.Logistic(loc, 1.0), {"loc": constraints.real})
+    model = cf.Model(population, cf.Channel(cf.Mean("1 / x", (0.25, 0.5)), cf.Laplace(scale=0.2, step=0.25), n=100))
+    found = model.log_likelihood(0.5, np.asarray([2.25, 2.75, 3.0, 3.25]))
+    np.testing.assert_allclose(found, [-3.76940105, -1.27563748, -0.85894875, -2.0287544], atol=2e-8)

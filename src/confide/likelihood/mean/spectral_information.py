@@ -38,7 +38,7 @@ from confide.likelihood.noise.lattice import lattice_spacing
 from confide.likelihood.record_law.moments import Nodes, law_for, moments_at, nodes_at
 from confide.likelihood.record_law.record import ORDER
 from confide.likelihood.slow_inversion import pairs
-from confide.likelihood.slow_inversion.sums import lattice_points, sums_at
+from confide.likelihood.slow_inversion.sums import sums_at
 
 if TYPE_CHECKING:
     from confide.model import Model
@@ -59,8 +59,13 @@ _ROUNDING = 1e-10
 _CUT = 1e-9
 #: θ whose nodes are made together where there are many, as `batched` has them
 _ROWS = 16
-#: points of a lattice up to which the law of a sum is summed, and the share of the largest mass that is nothing
+#: points that the law of a sum is told by, and the share of the largest mass that is nothing
 _SHORT, _UNSEEN = 2**18, 1e-15
+#: scales of the noise, in distances of points, from which many points may be made fewer
+_LUMPED = 100.0
+#: the spread of a mean times the scale of Laplace noise, in squares of a lattice's spacing, above which y does not
+#: notice the lattice: its share in the information is a tenth of the inverse at most, before that cancels
+_UNNOTICED = 1e6
 #: kinks of the density of y at which panels are cut
 _MOST_KINKS = 300
 
@@ -104,11 +109,12 @@ def _by_masses(model: Model, thetas: Floats) -> Floats | None:
     if lattice_spacing(model.population, model.channel.statistic) is None:
         return None
     found = np.empty((len(thetas), thetas.shape[1], thetas.shape[1]))
+    noise = float(model.channel.law.noise.scale)  # type: ignore[attr-defined]
     for group in plan(model, thetas, checked=False):
-        step, (low, high) = noise_step(group.inversion.transform), model.channel.statistic.ranges[0]
-        if lattice_points(group) > _SHORT or (step > 0 and (high - low) / step > _SHORT):
-            return None
+        step = noise_step(group.inversion.transform)
         for row, law in zip(group.index, sums_at(group, group.thetas), strict=True):
+            if law is None:
+                return None
             # what a fast transform leaves of masses that are nothing is nothing
             law_seen = law.masses[0] > _UNSEEN * law.masses[0].max()
             if np.count_nonzero(law_seen) == 1:  # of what cannot be otherwise nothing is learnt, however slopes round
@@ -116,7 +122,12 @@ def _by_masses(model: Model, thetas: Floats) -> Floats | None:
                 continue
             held = slice(int(np.argmax(law_seen)), law_seen.size - int(np.argmax(law_seen[::-1])))
             masses = np.where(law_seen, law.masses, 0.0)[:, held]
-            found[row], total = told_by_masses.information(model, law.u[held], masses)
+            u, lump = law.u[held], -(-masses.shape[1] // _SHORT)
+            if lump > 1 and (step > 0 or noise < _LUMPED * lump * (u[1] - u[0])):
+                return None
+            if step > 0 and (u[-1] - u[0]) / step > _SHORT:
+                return None
+            found[row], total = told_by_masses.information(model, *told_by_masses.lumped(u, masses, lump))
             _require_whole(model, total)
     return found
 
@@ -246,6 +257,9 @@ def _y_rule(group: Group, thetas: Floats, *, atoms: bool) -> tuple[Floats, Float
     transform, reference = group.inversion.transform, group.inversion.reference
     scale = 0.0 if np.isinf(transform.pole) else 1.0 / float(transform.pole)
     step, period = noise_step(transform), lattice_period(transform)
+    # with a scale, the spread is that of the mean alone
+    if step == 0 and scale * spread.min() > _UNNOTICED * period**2:
+        period = 0.0
     if step > 0:
         start = step * np.round(reference / step)
         rule = lattice_rule(mean, spread, scale, step, start, None)

@@ -66,6 +66,11 @@ class Sums:
         return Sums(top, self.total * down + share, self.moved * down, slope)
 
 
+#: the share of the frequencies that are not faded out, about; points at which is looked ahead, eight for each time that
+#: the noise comes back; and how many times more must be there than was seen
+_SEEN, _AHEAD, _MORE_AHEAD = 0.7, 2**12, 4.0
+
+
 @dataclass(frozen=True, eq=False)
 class Fine:
     """The inversion for a mean of n records under noise on a continuum, at multiples of a step of the frequency."""
@@ -142,6 +147,8 @@ class Fine:
         for i, each in enumerate(derivative):
             slope[..., i] = self._summed(y, each * noise, 1)
         moved += 2.0**-50 * np.sum(np.abs(rest), axis=1)[:, None]  # what rounding costs
+        if isinstance(self.transform, DiscreteTransform) and record.atoms.size > 1:
+            moved += np.asarray([self._ahead(record, *at) for at in zip(rows, tau, strict=True)])[:, None]
         peak = (self.n * log_total + log_noise)[:, None] - tau[:, None] * y
         if not np.any(crossed):
             return Sums(peak, total, moved, slope)
@@ -155,6 +162,26 @@ class Fine:
         for i, each in enumerate(d_share):
             slope[..., i] += tail * each[:, None]
         return Sums(top, total * down + tail * share[:, None], moved * down, slope)
+
+    def _ahead(self, record: Record, row: int, tau: float) -> float:
+        """What is left beyond the last frequency, if that is more than was seen before it; 0 where it is not.
+
+        Atoms that all turn alike come back together. Where they do so when the noise on its lattice does, which may be
+        for the first time after the last frequency, no sum up to there shows it.
+        """
+        exponent = tau / self.n * record.s
+        tilted = record.weights[row] * np.exp(exponent - exponent.max())
+        tilted /= tilted.sum()
+        last, back = _SEEN * self.step * self.frequencies, 2.0 * math.pi / float(self.transform.step)  # type: ignore[attr-defined]
+        u = np.concatenate([last * np.linspace(0.4, 1.0, 256), last + back / 8.0 * np.arange(1, _AHEAD + 1)])
+        inside, outside = record.in_atoms(tilted), record.outside(tilted)
+        alpha = np.abs(np.exp(1j / self.n * np.outer(u, record.atoms)) @ inside)
+        psi = np.max(np.abs(np.exp(1j / self.n * np.outer(last * np.linspace(0.9, 1.0, 8), record.s)) @ outside))
+        more = np.minimum(alpha + psi, 1.0) ** self.n - alpha**self.n
+        log_noise = np.asarray(_compiled(self.transform, tau + 1j * np.append(0.0, u))).real
+        size = more * np.exp(log_noise[1:] - log_noise[0])
+        seen, ahead = np.max((u * size)[:256]), np.max((u * size)[256:])
+        return float(size[256:].sum() * back / 8.0 / math.pi) if ahead > _MORE_AHEAD * seen else 0.0
 
     def _summed(self, y: Floats, terms: Complexes, part: int) -> Floats:
         """The sum over a part of the frequencies, faded out, at all values."""

@@ -76,6 +76,8 @@ def log_likelihood(model: Model, theta: Floats, ends: tuple[float, float], y: Fl
     if many or not ends[0] < ends[1]:
         return np.full(y.shape, np.nan), np.full(y.shape, np.inf)
     index = np.arange(first, last + 1)
+    if index.size == 1:  # whatever the records are, their mean is rounded to one point
+        return log_noise(transform, y - step * first), np.zeros(y.shape)
     exact, single = _few_outside(record, n, step, index)
     log_g = log_noise(transform, y[:, None] - step * index)
     found = Summed(record, n, step, index, exact, single)

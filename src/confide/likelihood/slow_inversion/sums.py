@@ -77,31 +77,25 @@ def in_sums(group: Group, thetas: Floats, y: Floats, *, scores: bool) -> tuple[F
     return log_prob, error, score
 
 
-def sums_at(group: Group, thetas: Floats) -> Iterator[Sum]:
-    """The law of the sum at each θ, with its slopes."""
-    yield from (_sum(record, int(group.model.channel.n), 0.0) for record in _records(group, thetas, scores=True))
-
-
-def lattice_points(group: Group) -> float:
-    """How many points the lattice of a sum of n records has."""
-    low, high = group.model.channel.statistic.ranges[0]
-    return float(group.inversion.n * (high - low) / _lattice(group)[1] + 1)
-
-
-def _lattice(group: Group) -> tuple[float, float]:
-    found = lattice_spacing(group.model.population, group.model.channel.statistic)
-    assert found is not None
-    return found
+def sums_at(group: Group, thetas: Floats) -> Iterator[Sum | None]:
+    """The law of the sum at each θ, with its slopes; None where the longest lattice does not hold its mass."""
+    for record in _records(group, thetas, scores=True):
+        law = _sum(record, int(group.model.channel.n), 0.0)
+        yield None if np.any(np.isnan(law.masses)) else law
 
 
 def _records(group: Group, thetas: Floats, *, scores: bool) -> Iterator[Masses]:
-    """One record at each θ."""
-    origin, spacing = _lattice(group)
+    """One record at each θ: the values that it takes there, which may be few of those between the bounds."""
+    lattice = lattice_spacing(group.model.population, group.model.channel.statistic)
+    assert lattice is not None
+    origin, spacing = lattice
     nodes, slopes = group.nodes(filled(thetas)), group.slopes(filled(thetas)) if scores else None
     k = np.round((np.asarray(nodes.s) - origin) / spacing).astype(int)
     for row in range(len(thetas)):
         moving = np.empty((0, k.size)) if slopes is None else np.asarray(slopes.weights[row])
-        yield Masses(origin, spacing, k, np.asarray(nodes.weights[row]), moving)
+        mass = np.asarray(nodes.weights[row])
+        held = (mass > 0) | np.any(moving != 0, axis=0)
+        yield Masses(origin, spacing, k[held], mass[held], moving[:, held])
 
 
 def _at(transform: NoiseTransform, n: int, record: Masses, y: Floats) -> tuple[Floats, Floats, Floats]:
@@ -137,7 +131,7 @@ def _blocks(which: NDArray[np.intp], points: int) -> Iterator[NDArray[np.intp]]:
 
 
 def _sum(record: Masses, n: int, kappa: float) -> Sum:
-    """The law of the sum of n records, each tilted by e^{κs}: all of it, or as much as has mass."""
+    """The law of the sum of n records, each tilted by e^{κs}: all of it, or as much as has mass (NaN if too long)."""
     log_lift = kappa * record.s
     top = float(np.max(log_lift))
     lift = np.exp(log_lift - top)
@@ -145,8 +139,8 @@ def _sum(record: Masses, n: int, kappa: float) -> Sum:
     tilted = np.vstack([record.mass, record.slopes]) * lift / total
     first, mean = int(record.k.min()), float(tilted[0] @ record.k)
     whole = n * int(record.k.max() - first) + 1
-    points = whole if whole <= _LONGEST else _LONGEST
-    start = n * first if whole <= _LONGEST else round(n * mean) - points // 2
+    points = min(whole, _LONGEST)
+    start = n * first if points == whole else round(n * mean) - points // 2
     size = int(fft.next_fast_len(points, real=True))
     folded = np.stack([np.bincount(record.k % size, row, size) for row in tilted])
     transform = fft.rfft(folded, axis=1)
