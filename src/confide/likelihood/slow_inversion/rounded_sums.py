@@ -22,7 +22,7 @@ from confide.likelihood.local.response import ResponseCells, level_law
 from confide.likelihood.noise.channel import noise_step, noise_transform
 from confide.likelihood.noise.density import log_noise
 from confide.likelihood.record_law.pieces import pieces_of
-from confide.likelihood.slow_inversion.contour_sums import extrapolated
+from confide.likelihood.slow_inversion.extrapolated import extrapolated
 
 if TYPE_CHECKING:
     from confide.model import Model
