@@ -175,3 +175,17 @@ def test_a_mean_much_narrower_than_the_step_under_wide_noise(scale):
     expected = [mass @ np.exp(-0.5 * ((y - points) * step / scale) ** 2) / total for y in found]
     model = cf.Model(cf.populations.normal_mean(spread**2), channel)
     np.testing.assert_allclose(np.exp(model.log_likelihood(theta, step * found)), expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("mechanism", [cf.Gaussian(scale=5.0, step=0.25), cf.Laplace(scale=5.0, step=0.25)])
+def test_wide_noise_that_comes_back_while_the_mean_has_not_decayed(mechanism):
+    """A mean whose spread is a sixth of the step, among values of which most never occur: −3.9148 was said."""
+    model = cf.Model(cf.populations.categorical(3), cf.Channel(cf.Mean("x*(x > 1)", (-50, 50)), mechanism, n=400))
+    found = model.log_likelihood([0.25, 0.5, 0.25], [0.5, 0.25, 3.0], route="spectral")
+    count = np.arange(401)
+    points = np.floor(2 * count / 400 / 0.25 + 0.5)
+    k = np.arange(-4000, 4001)
+    mass = np.exp(-0.5 * (0.25 * k / 5.0) ** 2 if isinstance(mechanism, cf.Gaussian) else -0.25 * np.abs(k) / 5.0)
+    at = lambda y: (mass / mass.sum())[(y / 0.25 - points).astype(int) + 4000]  # noqa: E731
+    expected = [np.log(stats.binom.pmf(count, 400, 0.25) @ at(y)) for y in (0.5, 0.25, 3.0)]
+    np.testing.assert_allclose(found, expected, rtol=1e-9)

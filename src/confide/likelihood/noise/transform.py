@@ -14,6 +14,7 @@ noise at ±1/b.
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 
 import equinox as eqx
@@ -257,11 +258,17 @@ class DiscreteTransform(NoiseTransform):
         return False
 
     def log_tail(self, tau: jax.Array, y: jax.Array, last: jax.Array, end: jax.Array) -> jax.Array:
-        """The rest of the period; on a continuum, of the first half period of the noise, in which it falls."""
+        """The rest of the period; on a continuum, of the first half period of the noise, in which it falls.
+
+        In the period of a statistic on a lattice the noise comes back once in each of its own: neither it nor the box
+        is ever larger than at τ, and what a period of the noise holds is at most √2π/σ, or π/b, or all of it.
+        """
         here = jax.lax.complex(jnp.broadcast_to(tau, (2,)), jnp.stack([0.0 * last, last]))
         size = self(here, jnp.zeros(2)).real
         falling = size[1] - size[0] + jnp.log(2.5 * last)
-        rest = NoiseTransform.log_tail(self, tau, y, last, end)
+        period = 2.0 * jnp.pi / self.step
+        held = jnp.minimum(period, (math.sqrt(2.0 * math.pi) if self.gaussian else math.pi) / self.scale)
+        rest = jnp.log(2.0 * held * (jnp.maximum(end - last, 0.0) / period + 1.0))
         return jnp.where(jnp.asarray(self.spacing) > 0, rest, falling)
 
 
