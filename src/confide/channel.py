@@ -105,17 +105,18 @@ class Channel:
 
     @float64
     def summary(self, records: Any) -> Any:
-        """All that the mechanism sees of records of shape (…, n).
+        """All that the mechanism sees of records of shape (…, n), or of columns by name, each of that shape.
 
         >>> import confide as cf
         >>> channel = cf.Channel(cf.Mean("x", bounds=(0, 1)), cf.Laplace(cf.PureDP(1.0)), n=4)
         >>> print(channel.summary([0.0, 0.5, 1.0, 7.0]))
         0.625
         """
-        if np.shape(records)[-1:] != (self.n,):
+        shape = np.shape(self.statistic.first_column(records))
+        if shape[-1:] != (self.n,):
             raise InvalidArgument(
                 "records",
-                np.shape(records),
+                shape,
                 f"does not end in the channel's n = {self.n}",
                 "give n records per data set",
             )

@@ -49,6 +49,12 @@ class Model:
             )
         if not isinstance(self.channel, Channel):
             raise InvalidArgument("channel", self.channel, "is not a channel", "use Channel(statistic, mechanism, n)")
+        if self.channel.statistic.columns != ("x",):
+            listed = ", ".join(self.channel.statistic.columns)
+            raise IncompatibleError(
+                f"{self.channel.statistic!r} is about rows with the columns {listed}, but a record of "
+                f"{self.population.name} is one number, x; model one column at a time, with bounds as a pair"
+            )
         codes = self.channel.law.answers is not None and self.channel.statistic.transforms[0].is_identity
         if codes and not self.population.discrete:
             raise IncompatibleError(

@@ -9,6 +9,8 @@ from typing import Any, TypeVar
 
 from confide.errors import RangeError
 from confide.expression import pieces as _pieces
+from confide.expression.ascent import range_on
+from confide.expression.boxes import Bounds
 from confide.expression.certify import certified_range
 from confide.expression.evaluate import evaluate
 from confide.expression.interval import UndefinedError
@@ -16,7 +18,7 @@ from confide.expression.levels import levels
 from confide.expression.parse import parse
 from confide.expression.pieces import Piece
 from confide.expression.text import format_tree
-from confide.expression.tree import Tree, Variable
+from confide.expression.tree import Tree, Variable, nodes
 from confide.expression.work import SEARCH, Work
 
 __all__ = ["Expression", "Piece"]
@@ -37,15 +39,17 @@ class Expression:
     """
 
     text: str = field(compare=False)
+    #: what its variables may be called: the column of a record, or those of a row
+    names: tuple[str, ...] = field(default=("x",), compare=False)
     tree: Tree = field(init=False)
 
     def __post_init__(self) -> None:
-        tree = parse(self.text)
+        tree = parse(self.text, self.names)
         object.__setattr__(self, "tree", tree)
         object.__setattr__(self, "text", format_tree(tree))
 
     def __call__(self, x: Any) -> Any:
-        """The value at x: NumPy for NumPy arrays, JAX for JAX arrays and tracers."""
+        """The value at x, or at columns by name: NumPy for NumPy arrays, JAX for JAX arrays and tracers."""
         return evaluate(self.tree, x)
 
     def range(self, low: float, high: float, shared: int = 1) -> tuple[float, float]:
@@ -57,6 +61,31 @@ class Expression:
         (0.0, 100.0)
         """
         return self._on(functools.partial(certified_range, work=Work(SEARCH / shared)), low, high)
+
+    def range_on(self, bounds: Bounds) -> tuple[float, float]:
+        """The same in several variables, each within bounds of its own.
+
+        >>> Expression("a * b - a", ("a", "b")).range_on({"a": (0.0, 2.0), "b": (0.0, 3.0)})
+        (-2.0, 4.0)
+        """
+        try:
+            return range_on(self.tree, bounds)
+        except UndefinedError as error:
+            raise RangeError(
+                "expression",
+                self.text,
+                f"has no certified range on the bounds {dict(bounds)}: {error}",
+                f"change the bounds or guard the argument, as in log(max({next(iter(bounds))}, 0.1))",
+            ) from error
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The variables that occur in it, in their order.
+
+        >>> Expression("log(b) * a + b", ("a", "b")).variables
+        ('b', 'a')
+        """
+        return tuple(dict.fromkeys(node.name for node in nodes(self.tree) if isinstance(node, Variable)))
 
     def pieces(self, low: float, high: float) -> tuple[Piece, ...]:
         """The smooth monotone pieces on [low, high].

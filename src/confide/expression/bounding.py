@@ -6,6 +6,7 @@ Both are conservative: the true range and the true slopes (almost everywhere) li
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +18,14 @@ from confide.expression.tree import integer_exponent
 
 #: a slope of which nothing is known
 WHOLE = Interval.of(-np.inf, np.inf)
+
+
+Variables = Interval | Mapping[str, Interval]
+
+
+def _called(variables: Variables, name: str) -> Interval:
+    """The intervals of one variable: the only one, or the one of this name."""
+    return variables if isinstance(variables, Interval) else variables[name]
 
 
 class RangeReader:
@@ -34,8 +43,8 @@ class RangeReader:
     sqrt = staticmethod(interval.sqrt)
     number = staticmethod(point)
 
-    def __init__(self, variable: Interval) -> None:
-        self.variable = lambda name: variable
+    def __init__(self, variable: Variables) -> None:
+        self.variable = lambda name: _called(variable, name)
 
     @staticmethod
     def subtract(a: Interval, b: Interval) -> Interval:
@@ -121,9 +130,15 @@ class Bound:
 class SlopeReader:
     """Reads an expression as the interval of its values and the interval of its slopes (forward differentiation)."""
 
-    def __init__(self, variable: Interval) -> None:
-        one = np.ones_like(variable.low)
-        self.variable = lambda name: Bound(variable, Interval(one, one))
+    def __init__(self, variable: Variables, along: str | None = None) -> None:
+        """Slopes in the one variable, or along one of several."""
+
+        def seeded(name: str) -> Bound:
+            of = _called(variable, name)
+            one = np.ones_like(of.low)
+            return Bound(of, Interval(one, one) if along in (None, name) else ZERO)
+
+        self.variable = seeded
 
     def __getattr__(self, operation: str) -> object:
         # a comparison or sign: constant wherever it is decided, a jump where it is not

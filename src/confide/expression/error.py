@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from confide.expression import rounding
-from confide.expression.bounding import Bound, RangeReader, SlopeReader
+from confide.expression.bounding import Bound, RangeReader, SlopeReader, Variables
 from confide.expression.interval import ONE, ZERO, Interval, point
 from confide.expression.rounding import Array
 
@@ -42,9 +42,9 @@ class Computed:
 class ErrorReader:
     """Reads an expression as computed numbers."""
 
-    def __init__(self, variable: Interval) -> None:
-        exact = Computed(variable, np.zeros_like(variable.low))
-        self.variable = lambda name: exact
+    def __init__(self, variable: Variables) -> None:
+        exact = RangeReader(variable)
+        self.variable = lambda name: Computed(exact.variable(name), np.zeros_like(exact.variable(name).low))
         self._slopes = SlopeReader(variable)
 
     @staticmethod

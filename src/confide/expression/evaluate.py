@@ -100,8 +100,13 @@ def _chain(namespace: Any, base: Any, exponent: int) -> Any:
 
 
 def evaluate(tree: Tree, x: Any) -> Any:
-    """The value of the expression at x, by NumPy for NumPy arrays and by JAX for everything else."""
-    namespace = jnp if isinstance(x, jax.Array) else np
+    """The value of the expression at x, by NumPy for NumPy arrays and by JAX for everything else.
+
+    A mapping gives the variables by name, as arrays of one shape.
+    """
+    variables = x if isinstance(x, Mapping) else {"x": x}
+    x = next(iter(variables.values()))
+    namespace = jnp if any(isinstance(array, jax.Array) for array in variables.values()) else np
     with np.errstate(all="ignore"):
-        value = read(tree, ArrayReader(namespace, {"x": x}))
+        value = read(tree, ArrayReader(namespace, variables))
     return value * namespace.ones_like(x) if isinstance(tree, Number) or np.ndim(value) < np.ndim(x) else value

@@ -43,6 +43,11 @@ def _encode_statistic(statistic: Statistic) -> dict[str, Any]:
         )
     if _STATISTICS.get(kind) is not type(statistic):
         raise IncompatibleError(f"{statistic!r} is not one of {', '.join(_STATISTICS)}, so no file can describe it")
+    if statistic.columns != ("x",):
+        raise IncompatibleError(
+            f"{statistic!r} is about rows with several columns, which no file can describe yet; keep the number and "
+            "its channel in your own program"
+        )
     form = {"kind": kind, "expressions": [str(t) for t in statistic.transforms], "bounds": list(statistic.bounds)}
     return form | statistic.options
 

@@ -24,8 +24,14 @@ def imputed(release: Release) -> tuple[float, ...] | None:
     if release.missing is None or isinstance(release.missing, str):
         return None
     statistic = release.channel.statistic
+    if statistic.columns != ("x",):
+        raise IncompatibleError(
+            f"{statistic!r} is about rows with several columns, and one number for what is missing, "
+            f"{release.missing!r}, does not say of which; leave missing out"
+        )
+    low, high = statistic.bounds
     return tuple(
-        float(apply(transform, np, float(release.missing), *statistic.bounds, statistic.dimension))
+        float(apply(transform, np, float(release.missing), low, high, statistic.dimension))
         for transform in statistic.transforms
     )
 

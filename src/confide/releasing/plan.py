@@ -111,6 +111,11 @@ def _planned(channel: Channel) -> Plan:
         raise IncompatibleError(
             "a Noiseless channel protects nobody, so it is never released; choose a mechanism with noise"
         )
+    if channel.statistic.columns != ("x",):
+        raise IncompatibleError(
+            f"{channel.statistic!r} is about rows with several columns, which cannot be released yet; release an "
+            "expression of one column x, with bounds as a pair"
+        )
     for transform in channel.statistic.transforms:
         if not isinstance(transform, Expression):
             raise IncompatibleError(

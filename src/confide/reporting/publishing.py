@@ -54,16 +54,20 @@ def _named(release: Release) -> str:
     return "" if release.column is None else f"x is {release.column}."
 
 
+def _where(bounds: Any) -> str:
+    """The bounds in words: those of x, or of each column."""
+    return f"[{bounds[0]:g}, {bounds[1]:g}]" if isinstance(bounds, tuple) else f"their bounds ({bounds})"
+
+
 def _near(release: Release) -> str:
     """How near the published numbers are to what they are about."""
     channel, statistic, margin = release.channel, release.channel.statistic, release.channel.margin()
     about = f"{statistic.noun} the clipped records"
-    low, high = statistic.bounds
     if channel.value_shape == () and margin is not None:
         first, last = (within(release.value + side * margin, margin) for side in (-1, 1))
         return (
             f"The noise alone leaves {about} between {first} and {last} (90%); without clipping it may be anything, if "
-            f"records lie outside [{low:g}, {high:g}]."
+            f"records lie outside {_where(statistic.bounds)}."
         )
     if margin is not None:
         own = "its record's clipped value" if statistic.per_record else about

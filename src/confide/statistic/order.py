@@ -12,7 +12,7 @@ import jax.numpy as jnp
 
 from confide._final import final
 from confide.errors import IncompatibleError, InvalidArgument
-from confide.statistic.statistic import OWN, Pair, Statistic, check_count, scalar_width
+from confide.statistic.statistic import OWN, Statistic, check_count, scalar_width
 from confide.statistic.transform import Transform
 
 
@@ -124,7 +124,7 @@ class Quantile(OrderStatistic):
     """
 
     transforms: tuple[Transform, ...]
-    bounds: Pair
+    bounds: Any
     q: float
 
     def __init__(self, expression: Any, q: float, bounds: Any, *, range: Any = None) -> None:
@@ -152,4 +152,4 @@ class Quantile(OrderStatistic):
         return math.ceil(Fraction(repr(self.q)) * check_count(n))
 
     def __repr__(self) -> str:
-        return f"Quantile({self.transforms[0]}, {self.q:g}, bounds={self.bounds})"
+        return f"Quantile({self.transforms[0]}, {self.q:g}, bounds={self.bounds!r})"

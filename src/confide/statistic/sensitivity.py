@@ -35,6 +35,8 @@ from confide.expression.pieces import kink_hints
 from confide.expression.tree import Tree, read
 from confide.expression.work import SEARCH, Work, size
 from confide.privacy.rounding import root_sum_of_squares_up, sum_up
+from confide.statistic.columns import ColumnBounds
+from confide.statistic.joint import joint_sensitivity
 from confide.statistic.transform import Transform, ranges_of
 
 #: a bound this close to a distance that is attained is not worth more work: noise is larger by that share at most
@@ -55,8 +57,10 @@ def width(low: float, high: float) -> float:
 
 
 @functools.lru_cache(maxsize=256)
-def vector_sensitivity(transforms: tuple[Transform, ...], bounds: tuple[float, float], norm: int) -> float:
-    """sup over x, x' in the bounds of ‖s(x) − s(x')‖ in L1 or L2, never below the truth."""
+def vector_sensitivity(
+    transforms: tuple[Transform, ...], bounds: tuple[float, float] | ColumnBounds, norm: int
+) -> float:
+    """sup over x, x' in the bounds of ‖s(x) − s(x')‖ in L1 or L2, never below the truth; of rows by `joint`."""
     ranges = ranges_of(transforms, bounds)
     widths = [width(*ends) for ends in ranges]
     plain = sum_up(widths) if norm == 1 else root_sum_of_squares_up(widths)
@@ -66,6 +70,8 @@ def vector_sensitivity(transforms: tuple[Transform, ...], bounds: tuple[float, f
     trees = tuple(fold(expression.tree) for expression in expressions)
     if sum(map(size, trees)) > _MOST_NODES:
         return plain
+    if isinstance(bounds, ColumnBounds):
+        return joint_sensitivity(trees, ranges, bounds.by_name, norm)
     try:
         with np.errstate(all="ignore"):  # what overflows is bounded by infinity
             return min(plain, _JointSearch(trees, ranges, bounds, norm).bound())

@@ -15,10 +15,10 @@ import jax.numpy as jnp
 
 from confide._final import final, refuse_claims
 from confide.errors import IncompatibleError, InvalidArgument
-from confide.expression.parse import MAX_LENGTH
 from confide.privacy.rounding import round_up
+from confide.statistic.columns import ColumnBounds, as_bounds, column
 from confide.statistic.sensitivity import vector_sensitivity, width
-from confide.statistic.transform import Transform, apply, as_pair, as_transform, ranges_of
+from confide.statistic.transform import Transform, apply, apply_to_rows, as_transforms, ranges_of
 
 Pair = tuple[float, float]
 
@@ -43,7 +43,8 @@ class Statistic(ABC):
     """
 
     transforms: tuple[Transform, ...]
-    bounds: Pair
+    #: what records are clipped to: the ends of x, or those of each column of a row
+    bounds: Any
 
     #: whether s may be a vector
     vector: ClassVar[bool] = True
@@ -62,8 +63,9 @@ class Statistic(ABC):
         if not self.vector and isinstance(expression, Sequence) and not isinstance(expression, str):
             problem = f"is a list, but {type(self).__name__} takes one expression"
             raise InvalidArgument("expression", expression, problem, "use Mean for vectors")
-        object.__setattr__(self, "transforms", _as_transforms(expression, range))
-        object.__setattr__(self, "bounds", as_pair("bounds", bounds))
+        checked = as_bounds(bounds)
+        object.__setattr__(self, "transforms", as_transforms(expression, range, checked))
+        object.__setattr__(self, "bounds", checked)
         _ = self.ranges  # an expression that is undefined on its bounds is refused here
 
     @property
@@ -94,6 +96,16 @@ class Statistic(ABC):
         return {}
 
     @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of a record that s is computed from: `x`, unless bounds were given by name.
+
+        >>> from confide.statistic import Mean
+        >>> Mean("age * log(cost)", bounds={"age": (18, 90), "cost": (10, 50_000)}).columns
+        ('age', 'cost')
+        """
+        return self.bounds.names if isinstance(self.bounds, ColumnBounds) else ("x",)
+
+    @property
     def dimension(self) -> int:
         """The number of components of s."""
         return len(self.transforms)
@@ -118,12 +130,28 @@ class Statistic(ABC):
         if self.dimension > 1:
             return None
         transform = self.transforms[0]
-        if transform.is_identity and self.bounds[0] == 0 and self.bounds[1] == int(self.bounds[1]) < 1024:
+        if (
+            self.columns == ("x",)
+            and transform.is_identity
+            and self.bounds[0] == 0
+            and self.bounds[1] == int(self.bounds[1]) < 1024
+        ):
             return tuple(float(code) for code in range(int(self.bounds[1]) + 1))
         return transform.levels
 
+    def first_column(self, records: Any) -> Any:
+        """Records of one column as they are, and of rows that column which is named first: it has their shape.
+
+        >>> from confide.statistic import Mean
+        >>> Mean("a * b", bounds={"a": (0, 1), "b": (0, 1)}).first_column({"b": [0.5, 1.0], "a": [0.0, 0.25]})
+        [0.0, 0.25]
+        """
+        return column(records, self.columns[0]) if isinstance(self.bounds, ColumnBounds) else records
+
     def values(self, records: Any) -> Any:
         """s(clip(x)) for each record, clamped to the certified range; a vector s adds a last axis.
+
+        Rows of several columns are given as columns by name.
 
         >>> import jax
         >>> from confide.statistic import Each
@@ -131,7 +159,11 @@ class Statistic(ABC):
         ...     print(Each("abs(x)", bounds=(-2, 2)).values([-1.0, 5.0]))
         [1. 2.]
         """
-        parts = [apply(transform, jnp, records, *self.bounds, self.dimension) for transform in self.transforms]
+        if isinstance(self.bounds, ColumnBounds):
+            parts = apply_to_rows(self.transforms, jnp, records, self.bounds)
+        else:
+            low, high = self.bounds
+            parts = [apply(transform, jnp, records, low, high, self.dimension) for transform in self.transforms]
         return parts[0] if self.dimension == 1 else jnp.stack(parts, axis=-1)
 
     @abstractmethod
@@ -154,11 +186,13 @@ class Statistic(ABC):
     def __str__(self) -> str:
         parts = ", ".join(str(transform) for transform in self.transforms)
         s = parts if self.dimension == 1 else f"({parts})"
+        if isinstance(self.bounds, ColumnBounds):
+            return f"{self.noun} {s} with {self.bounds}"
         return f"{self.noun} {s} with x clipped to [{self.bounds[0]:g}, {self.bounds[1]:g}]"
 
     def __repr__(self) -> str:
         texts = [str(transform) for transform in self.transforms]
-        return f"{type(self).__name__}({texts[0] if self.dimension == 1 else texts!r}, bounds={self.bounds})"
+        return f"{type(self).__name__}({texts[0] if self.dimension == 1 else texts!r}, bounds={self.bounds!r})"
 
 
 def scalar_width(statistic: Statistic) -> float:
@@ -186,21 +220,6 @@ def _hashable(value: Any) -> bool:
     return True
 
 
-def _as_transforms(expression: object, declared: object) -> tuple[Transform, ...]:
-    if isinstance(expression, Sequence) and not isinstance(expression, str):
-        if not expression:
-            raise InvalidArgument("expression", expression, "is empty", "give at least one expression")
-        ranges = [None] * len(expression) if declared is None else list(declared)  # type: ignore[call-overload]
-        if len(ranges) != len(expression):
-            raise InvalidArgument("range", declared, "has another length than the expressions", "give one each")
-        length = sum(len(part) for part in expression if isinstance(part, str))
-        if length > MAX_LENGTH:
-            problem = f"has {length} characters in all, more than {MAX_LENGTH}"
-            raise InvalidArgument("expression", f"{len(expression)} expressions", problem, "use fewer or shorter ones")
-        return tuple(as_transform(part, r) for part, r in zip(expression, ranges, strict=True))
-    return (as_transform(expression, declared),)
-
-
 #: what to do instead of deriving from a statistic whose law is known
 OWN = "derive it from Statistic, which claims to know nothing about it"
 
@@ -215,6 +234,11 @@ class Mean(Statistic):
     ((-10.0, 10.0), (0.0, 100.0))
     >>> Mean("x**2", bounds=(-10, 10)).sensitivity(n=100)
     1.0
+
+    Bounds by name make it one of rows with several columns:
+
+    >>> print(Mean(["age", "log(cost)"], bounds={"age": (18, 90), "cost": (10, 50_000)}))
+    the mean of (age, log(cost)) with age clipped to [18, 90] and cost clipped to [10, 50000]
     """
 
     noun = "the mean of"

@@ -7,8 +7,7 @@ range, to which its output is clamped, and it can be neither released from a dat
 from __future__ import annotations
 
 import functools
-import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +15,9 @@ import numpy as np
 
 from confide.errors import InvalidArgument, RangeError
 from confide.expression import Expression, Piece
+from confide.expression.boxes import Bounds
+from confide.expression.parse import MAX_LENGTH
+from confide.statistic.columns import ColumnBounds, Pair, as_pair, check_use, named_in
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,11 @@ class Function:
     def range(self, low: float, high: float, shared: int = 1) -> tuple[float, float]:
         """The declared range, whatever the bounds."""
         del low, high, shared
+        return self.declared
+
+    def range_on(self, bounds: Bounds) -> tuple[float, float]:
+        """The declared range, whatever the bounds of the columns."""
+        del bounds
         return self.declared
 
     def pieces(self, low: float, high: float) -> tuple[Piece, ...]:
@@ -61,13 +68,17 @@ Transform = Expression | Function
 
 
 @functools.lru_cache(maxsize=1024)
-def ranges_of(transforms: tuple[Transform, ...], bounds: tuple[float, float]) -> tuple[tuple[float, float], ...]:
+def ranges_of(
+    transforms: tuple[Transform, ...], bounds: tuple[float, float] | ColumnBounds
+) -> tuple[tuple[float, float], ...]:
     """The certified range of each component on the bounds."""
+    if isinstance(bounds, ColumnBounds):
+        return tuple(transform.range_on(bounds.by_name) for transform in transforms)
     return tuple(transform.range(*bounds, shared=len(transforms)) for transform in transforms)
 
 
-def as_transform(expression: object, declared: object = None) -> Transform:
-    """An expression from text, or a function with its declared range."""
+def as_transform(expression: object, declared: object = None, names: tuple[str, ...] = ("x",)) -> Transform:
+    """An expression in these variables from text, or a function with its declared range."""
     if isinstance(expression, Expression | Function):
         return expression
     if callable(expression):
@@ -81,21 +92,35 @@ def as_transform(expression: object, declared: object = None) -> Transform:
         return Function(expression, as_pair("range", declared))
     if declared is not None:
         raise InvalidArgument("range", declared, "is given for an expression, which proves its own", "leave range out")
-    return Expression(expression)  # type: ignore[arg-type]  # the parser refuses what is not text
+    return Expression(expression, names)  # type: ignore[arg-type]  # the parser refuses what is not text
 
 
-def as_pair(argument: str, value: object) -> tuple[float, float]:
-    """Two finite numbers in increasing order."""
-    remedy = "give two finite numbers (low, high) with low < high"
-    try:
-        low, high = (float(end) for end in value)  # type: ignore[attr-defined]
-    except (TypeError, ValueError) as error:
-        raise InvalidArgument(argument, value, "is not a pair of numbers", remedy) from error
-    if not (math.isfinite(low) and math.isfinite(high)):
-        raise InvalidArgument(argument, value, "is not finite", remedy)
-    if low >= high:
-        raise InvalidArgument(argument, value, "is empty or reversed", remedy)
-    return low, high
+def as_transforms(expression: object, declared: object, bounds: Pair | ColumnBounds) -> tuple[Transform, ...]:
+    """The components of s, which are about x or about the columns that are bounded."""
+    names = named_in(expression, bounds)
+    found = _listed(expression, declared, names)
+    if isinstance(bounds, ColumnBounds):
+        used = {name for part in found if isinstance(part, Expression) for name in part.variables}
+        if all(isinstance(part, Expression) for part in found):
+            check_use(used, bounds)
+        # the same expression whatever else may have been named in the text that it was read from
+        return tuple(Expression(part.text, bounds.names) if isinstance(part, Expression) else part for part in found)
+    return found
+
+
+def _listed(expression: object, declared: object, names: tuple[str, ...]) -> tuple[Transform, ...]:
+    if isinstance(expression, Sequence) and not isinstance(expression, str):
+        if not expression:
+            raise InvalidArgument("expression", expression, "is empty", "give at least one expression")
+        ranges = [None] * len(expression) if declared is None else list(declared)  # type: ignore[call-overload]
+        if len(ranges) != len(expression):
+            raise InvalidArgument("range", declared, "has another length than the expressions", "give one each")
+        length = sum(len(part) for part in expression if isinstance(part, str))
+        if length > MAX_LENGTH:
+            problem = f"has {length} characters in all, more than {MAX_LENGTH}"
+            raise InvalidArgument("expression", f"{len(expression)} expressions", problem, "use fewer or shorter ones")
+        return tuple(as_transform(part, r, names) for part, r in zip(expression, ranges, strict=True))
+    return (as_transform(expression, declared, names),)
 
 
 def apply(transform: Transform, namespace: Any, x: Any, low: float, high: float, shared: int = 1) -> Any:
@@ -103,3 +128,10 @@ def apply(transform: Transform, namespace: Any, x: Any, low: float, high: float,
     bottom, top = transform.range(low, high, shared)
     value = transform(namespace.clip(namespace.asarray(x, dtype=np.float64), low, high))
     return namespace.clip(value, bottom, top)
+
+
+def apply_to_rows(transforms: tuple[Transform, ...], namespace: Any, rows: Any, bounds: ColumnBounds) -> list[Any]:
+    """s_j of clipped rows, given as columns by name, each clamped to its certified range."""
+    clipped = bounds.clipped(namespace, rows)
+    ranges = ranges_of(transforms, bounds)
+    return [namespace.clip(transform(clipped), *ends) for transform, ends in zip(transforms, ranges, strict=True)]
