@@ -49,11 +49,11 @@ class Model:
             )
         if not isinstance(self.channel, Channel):
             raise InvalidArgument("channel", self.channel, "is not a channel", "use Channel(statistic, mechanism, n)")
-        if self.channel.statistic.columns != ("x",):
-            listed = ", ".join(self.channel.statistic.columns)
+        if lacking := [name for name in self.channel.statistic.columns if name not in self.population.columns]:
             raise IncompatibleError(
-                f"{self.channel.statistic!r} is about rows with the columns {listed}, but a record of "
-                f"{self.population.name} is one number, x; model one column at a time, with bounds as a pair"
+                f"{self.channel.statistic!r} is about the column {lacking[0]!r}, but a record of "
+                f"{self.population.name} has {', '.join(self.population.columns)}; correct the name, or give a population "
+                "with that column"
             )
         codes = self.channel.law.answers is not None and self.channel.statistic.transforms[0].is_identity
         if codes and not self.population.discrete:

@@ -174,7 +174,7 @@ def test_what_is_not_there_yet_is_refused_in_words(tmp_path):
         cf.release(channel, rows)
     with pytest.raises(IncompatibleError, match="no file can describe yet"):
         cf.Release(channel, 1.0).save(tmp_path / "release.json")
-    with pytest.raises(IncompatibleError, match="columns age, cost"):
+    with pytest.raises(IncompatibleError, match="about the column 'age'"):
         cf.Model(cf.populations.normal(), channel)
 
 

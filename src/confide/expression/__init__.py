@@ -65,8 +65,8 @@ class Expression:
     def range_on(self, bounds: Bounds) -> tuple[float, float]:
         """The same in several variables, each within bounds of its own.
 
-        >>> Expression("a * b - a", ("a", "b")).range_on({"a": (0.0, 2.0), "b": (0.0, 3.0)})
-        (-2.0, 4.0)
+        >>> Expression("a * b", ("a", "b")).range_on({"a": (-1.0, 2.0), "b": (0.0, 3.0)})
+        (-3.0, 6.0)
         """
         try:
             return range_on(self.tree, bounds)

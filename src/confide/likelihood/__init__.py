@@ -53,6 +53,8 @@ def as_route(route: str | Route) -> Route | None:
 
 def choose_route(model: Model, route: str | Route = "auto") -> Route:
     """The route that is asked for, or the first that serves; an error that says why none does."""
+    if model.population.rows is not None:
+        model.population.rows()  # which says that no route serves rows yet
     asked = as_route(route)
     if asked is not None:
         reason = asked.refuses(model)

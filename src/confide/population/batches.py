@@ -42,5 +42,19 @@ quantile = _over_batches(tails.quantile, "(),(d)->()")
 transform = _over_batches(noise.transform, "(),(d)->()")
 fisher = _over_batches(information.fisher, "(d)->(d,d)")
 defect = _over_batches(information.defect, "(d)->()")
+
+
+@partial(jax.jit, static_argnums=0)
+def log_prob_of_rows(population: Population, columns: tuple[ArrayLike, ...], theta: ArrayLike) -> jax.Array:
+    """log p of rows, given as columns, at θ."""
+    assert population.rows is not None
+    law, names = population.rows, population.columns
+
+    def one(*arrays: jax.Array) -> jax.Array:
+        return law.log_prob(population.space, dict(zip(names, arrays[:-1], strict=True)), arrays[-1])
+
+    return jnp.vectorize(one, signature=f"{'(),' * len(names)}(d)->()")(*columns, theta)
+
+
 sample: Compiled = jax.jit(noise.sample, static_argnums=(0, 3))
 draw_noise: Compiled = jax.jit(noise.draw, static_argnums=(0, 2))

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from confide.errors import AccuracyError, InvalidArgument
+from confide.errors import AccuracyError, IncompatibleError, InvalidArgument
 from confide.population import batches, space, tails, tiles
 
 if TYPE_CHECKING:
@@ -23,7 +23,12 @@ _LARGEST_DEFECT = 1e-8
 
 def declared(family: Any, parameters: Any, sizes: Mapping[str, int], noise: Any, transform: Any) -> None:
     """Refuse arguments from which no population can be made."""
-    if not callable(family):
+    if isinstance(family, Mapping) and not family:
+        raise InvalidArgument("family", family, "has no column", 'give for example {"age": a function}')
+    if isinstance(family, Mapping) and (noise is not None or transform is not None):
+        problem = "are given for a row of columns"
+        raise InvalidArgument("noise, transform", (noise, transform), problem, "make a column a population of its own")
+    if not callable(family) and not isinstance(family, Mapping):
         raise InvalidArgument(
             "family", family, "is not callable", "give a function that returns a numpyro distribution"
         )
@@ -68,6 +73,41 @@ def require_hashable(population: Population) -> None:
         hash(population)
     except TypeError:
         raise InvalidArgument("family", population.family, "is not hashable", "give plain functions") from None
+
+
+def by_column(names: tuple[str, ...], rows: Any) -> tuple[Any, ...]:
+    """The columns of rows, in their order."""
+    for name in names:
+        if not isinstance(rows, Mapping) or name not in rows:
+            remedy = f"give {', '.join(names)} by name"
+            raise InvalidArgument("x", type(rows).__name__, f"has no column {name!r}", remedy)
+    return tuple(space.as_float64(rows[name]) for name in names)
+
+
+def fisher(population: Population, theta: ArrayLike) -> jax.Array:
+    """The information of a record: in closed form or inside a trace, else by a sum that must have all mass."""
+    require_regular(population)
+    checked = population.theta(theta)
+    if population.closed.information is not None or space.is_traced(checked) or space.inside_a_trace():
+        return batches.fisher(population, checked)
+    return summed_fisher(population, checked)
+
+
+def as_levels(q: Any) -> Any:
+    """Probabilities; traced ones cannot be checked."""
+    level = space.as_float64(q)
+    if not space.is_traced(level) and not np.all((level >= 0) & (level <= 1)):
+        raise InvalidArgument("q", q, "is not a probability", "give numbers from 0 to 1")
+    return level
+
+
+def require_regular(population: Population) -> None:
+    """Refuse to ask for the Fisher information of a record where it does not exist."""
+    if population.moving:
+        raise IncompatibleError(
+            f"the support of {population.name} depends on its parameters, so the Fisher information of a record "
+            "is undefined; the information of a privatised statistic still exists"
+        )
 
 
 def as_shape(shape: int | tuple[int, ...]) -> tuple[int, ...]:

@@ -50,6 +50,9 @@ class Facts:
 @functools.lru_cache(maxsize=1024)
 def find(population: Population) -> Facts:
     """The facts about a population; an error in words where its family cannot serve as one."""
+    if population.rows is not None:
+        moving = any(law.population.moving for _, law in population.rows.columns)
+        return Facts(False, (-math.inf, math.inf), moving, False, False, False, True, False)
     with jax.enable_x64(True):
         discrete, ends, kind = _first_look(population)
         point = jax.ShapeDtypeStruct((), jnp.float64)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 def draw(population: Population, key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
     """z ~ μ: the family's noise, else uniform on (0, 1)."""
     noise = population.closed.noise
+    if population.rows is not None:
+        population.rows()  # which says that there is none
     if noise is not None:
         distribution = noise if isinstance(noise, Distribution) else noise()
         known = isinstance(distribution, Normal | Uniform | Exponential | Laplace)
@@ -44,14 +46,17 @@ def transform(population: Population, z: jax.Array, theta: jax.Array) -> jax.Arr
     return tails.quantile(population, z, theta)
 
 
-def sample(population: Population, key: jax.Array, theta: jax.Array, shape: tuple[int, ...]) -> jax.Array:
-    """Independent records for every θ of a batch, of shape batch + shape."""
+def sample(population: Population, key: jax.Array, theta: jax.Array, shape: tuple[int, ...]) -> Any:
+    """Independent records for every θ of a batch, of shape batch + shape; of rows each column."""
 
-    def one(key: jax.Array, theta: jax.Array) -> jax.Array:
+    def one(key: jax.Array, theta: jax.Array) -> Any:
+        if population.rows is not None:
+            return population.rows.draws(population.space, key, theta, shape)
         return density.draws(population, key, theta, shape)
 
     batch = theta.shape[:-1]
     if not batch:
         return one(key, theta)
     keys = jax.random.split(key, math.prod(batch))
-    return jax.vmap(one)(keys, theta.reshape((-1, theta.shape[-1]))).reshape(batch + shape)
+    drawn = jax.vmap(one)(keys, theta.reshape((-1, theta.shape[-1])))
+    return jax.tree.map(lambda column: column.reshape(batch + shape), drawn)

@@ -19,20 +19,19 @@ from numpyro.distributions.constraints import Constraint
 
 from confide._precision import float64
 from confide._random import as_key
-from confide.errors import IncompatibleError, InvalidArgument
-from confide.population import batches, density, facts, space
-from confide.population.checks import as_shape, declared, integrable, require_hashable, summed_fisher
+from confide.population import batches, checks, density, facts, space
 from confide.population.forms import ClosedForms, Form, Noise
+from confide.population.rows import RowLaw, rows_of
 
 
 @dataclass(frozen=True, init=False, repr=False)
 class Population:
     """The model of one record: a family of numpyro distributions and the space of its parameters.
 
-    `family(**parameters)` returns a numpyro distribution over one scalar record, and `parameters` maps the
-    names of the parameters to numpyro constraints. θ is an array in the order of `parameters` whose last axis
-    has length `dimension`; with one parameter a scalar will do, and a vector of several numbers is a grid of
-    that many θ. A vector parameter, such as a simplex, must have its length declared in `sizes`.
+    `family(**parameters)` returns a numpyro distribution over one scalar record, and `parameters` maps names to
+    numpyro constraints. θ is an array in their order whose last axis has length `dimension`; with one parameter a
+    scalar will do, and a vector of several numbers is a grid. A vector parameter has its length declared in `sizes`.
+    A mapping of columns is a row: each function names the parameters and earlier columns that it depends on.
 
     >>> import numpyro.distributions as dist
     >>> from numpyro.distributions import constraints
@@ -42,15 +41,14 @@ class Population:
     >>> print(weibull.quantile(0.5, [2.0, 1.5]).round(6))
     1.56644
 
-    What the distribution lacks is computed by quadrature (see `confide.population.quadrature` for its
-    accuracy) or may be supplied: `noise` (a distribution for z that is free of θ, or a function that returns
-    one; uniform on (0, 1) if not given) with `transform(z, **parameters)`, `cdf(x, **parameters)`,
-    `survival`, `quantile(q, **parameters)`, `information(**parameters)` (the d×d matrix),
-    `breaks(**parameters)` (points where the density is not smooth in x), and `moving` (whether the support
-    depends on θ, where numpyro's `support` does not tell). They are called with scalars.
+    What the distribution lacks is computed by quadrature (see `confide.population.quadrature` for its accuracy) or
+    may be supplied: `noise` (a distribution for z that is free of θ, or a function that returns one; uniform on (0, 1)
+    if not given) with `transform(z, **parameters)`, `cdf(x, **parameters)`, `survival`, `quantile(q, **parameters)`,
+    `information(**parameters)` (the d×d matrix), `breaks(**parameters)` (points where the density is not smooth in
+    x), and `moving` (whether the support depends on θ, if numpyro's `support` does not tell). They get scalars.
 
-    All functions are JAX's: inside a transformation they take and return traced values, otherwise they return
-    NumPy float64 arrays. Populations are equal if their parts are, and then share compiled functions.
+    Inside a JAX transformation functions take and return traced values, otherwise they return NumPy float64 arrays.
+    Populations are equal if their parts are, and then share compiled functions.
     """
 
     family: Callable[..., Any]
@@ -60,7 +58,7 @@ class Population:
 
     def __init__(
         self,
-        family: Callable[..., Any],
+        family: Callable[..., Any] | Mapping[str, Any],
         parameters: Mapping[str, Constraint],
         name: str | None = None,
         *,
@@ -74,13 +72,14 @@ class Population:
         breaks: Form | None = None,
         moving: bool | None = None,
     ) -> None:
-        declared(family, parameters, sizes := sizes or {}, noise, transform)
+        checks.declared(family, parameters, sizes := sizes or {}, noise, transform)
+        if isinstance(family, Mapping):
+            name, family = name or ", ".join(map(str, family)), rows_of(family, parameters, sizes, Population)
         label = name or getattr(family, "__name__", type(family).__name__).replace("<lambda>", "population")
         parts = tuple(space.parameter(key, constraint, sizes) for key, constraint in parameters.items())
         closed = ClosedForms(noise, transform, cdf, survival, quantile, information, breaks, moving)
-        for field, content in (("family", family), ("space", parts), ("name", label), ("closed", closed)):
-            object.__setattr__(self, field, content)
-        require_hashable(self)
+        vars(self).update(family=family, space=parts, name=label, closed=closed)
+        checks.require_hashable(self)
         _ = self.facts  # ask the family once, now, so that a mistake is found here
 
     def __repr__(self) -> str:
@@ -98,6 +97,16 @@ class Population:
     def names(self) -> tuple[str, ...]:
         """The names of the parameters, in the order of θ."""
         return tuple(part.name for part in self.space)
+
+    @property
+    def rows(self) -> RowLaw | None:
+        """The laws of a row's columns; None where a record is one number."""
+        return self.family if isinstance(self.family, RowLaw) else None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of a record's columns; that of a number is `x`."""
+        return ("x",) if self.rows is None else self.rows.names
 
     @property
     def dimension(self) -> int:
@@ -176,13 +185,15 @@ class Population:
         return batches.breaks(self, self.theta(theta))
 
     @float64
-    def log_prob(self, x: ArrayLike, theta: ArrayLike) -> jax.Array:
-        """log p(x | θ), −∞ outside the support; x broadcasts against the batch of θ.
+    def log_prob(self, x: ArrayLike | Mapping[str, ArrayLike], theta: ArrayLike) -> jax.Array:
+        """log p(x | θ), −∞ outside the support; x (a row: its columns by name) broadcasts against the batch of θ.
 
         >>> from confide import populations
         >>> print(populations.exponential().log_prob([1.0, -1.0], 2.0).round(6))
         [-1.306853      -inf]
         """
+        if self.rows is not None:
+            return batches.log_prob_of_rows(self, checks.by_column(self.columns, x), self.theta(theta))
         return batches.log_prob(self, space.as_float64(x), self.theta(theta))
 
     @float64
@@ -204,7 +215,7 @@ class Population:
         >>> print(populations.bernoulli().cdf([0.0, 1.0], 0.25))
         [0.75 1.  ]
         """
-        return batches.cdf(self, space.as_float64(x), integrable(self, theta))
+        return batches.cdf(self, space.as_float64(x), checks.integrable(self, theta))
 
     @float64
     def survival(self, x: ArrayLike, theta: ArrayLike) -> jax.Array:
@@ -214,7 +225,7 @@ class Population:
         >>> print(f"{populations.normal_mean().survival(10.0, 0.0):.3e}")
         7.620e-24
         """
-        return batches.survival(self, space.as_float64(x), integrable(self, theta))
+        return batches.survival(self, space.as_float64(x), checks.integrable(self, theta))
 
     @float64
     def quantile(self, q: ArrayLike, theta: ArrayLike) -> jax.Array:
@@ -224,20 +235,17 @@ class Population:
         >>> print(populations.exponential().quantile(0.5, 2.0).round(6))
         0.346574
         """
-        level = space.as_float64(q)
-        if not space.is_traced(level) and not np.all((level >= 0) & (level <= 1)):
-            raise InvalidArgument("q", q, "is not a probability", "give numbers from 0 to 1")
-        return batches.quantile(self, level, integrable(self, theta))
+        return batches.quantile(self, checks.as_levels(q), checks.integrable(self, theta))
 
     @float64
     def sample(self, key: object, theta: ArrayLike, shape: int | tuple[int, ...] = ()) -> jax.Array:
-        """Independent records, of shape batch + shape.
+        """Independent records, of shape batch + shape; of rows their columns by name, each of that shape.
 
         >>> from confide import populations
         >>> populations.poisson().sample(key=0, theta=[1.0, 5.0], shape=(3,)).shape
         (2, 3)
         """
-        return batches.sample(self, as_key(key), self.theta(theta), as_shape(shape))
+        return batches.sample(self, as_key(key), self.theta(theta), checks.as_shape(shape))
 
     @float64
     def draw_noise(self, key: object, shape: int | tuple[int, ...] = ()) -> jax.Array:
@@ -247,7 +255,7 @@ class Population:
         >>> populations.normal().draw_noise(key=0, shape=(4,)).shape
         (4,)
         """
-        return batches.draw_noise(self, as_key(key), as_shape(shape))
+        return batches.draw_noise(self, as_key(key), checks.as_shape(shape))
 
     @float64
     def transform(self, z: ArrayLike, theta: ArrayLike) -> jax.Array:
@@ -257,7 +265,7 @@ class Population:
         >>> print(populations.normal().transform([-1.0, 0.0, 1.0], [5.0, 4.0]))
         [3. 5. 7.]
         """
-        checked = integrable(self, theta) if self.closed.transform is None else self.theta(theta)
+        checked = checks.integrable(self, theta) if self.closed.transform is None else self.theta(theta)
         return batches.transform(self, space.as_float64(z), checked)
 
     @float64
@@ -268,15 +276,7 @@ class Population:
         >>> print(populations.poisson().fisher(4.0))
         [[0.25]]
         """
-        if self.moving:
-            raise IncompatibleError(
-                f"the support of {self.name} depends on its parameters, so the Fisher information of a record "
-                "is undefined; the information of a privatised statistic still exists"
-            )
-        checked = self.theta(theta)
-        if self.closed.information is not None or space.is_traced(checked) or space.inside_a_trace():
-            return batches.fisher(self, checked)
-        return summed_fisher(self, checked)
+        return checks.fisher(self, theta)
 
     @float64
     def unconstrain(self, theta: ArrayLike) -> jax.Array:

@@ -18,6 +18,8 @@ function            parameters                      a record
 `categorical`       probabilities                   a code 0, …, k − 1
 =================== =============================== ==============================================================
 
+`independent(age=…, cost=…)` makes rows of such columns.
+
 Two calls with the same arguments return equal populations, so that compiled functions are shared.
 """
 
@@ -34,3 +36,4 @@ from confide.populations.gaussian import normal as normal
 from confide.populations.gaussian import normal_mean as normal_mean
 from confide.populations.gaussian import normal_variance as normal_variance
 from confide.populations.overdispersed import negative_binomial as negative_binomial
+from confide.populations.tables import independent as independent

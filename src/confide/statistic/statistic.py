@@ -6,7 +6,7 @@ import math
 import operator
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -163,6 +163,7 @@ class Statistic(ABC):
             parts = apply_to_rows(self.transforms, jnp, records, self.bounds)
         else:
             low, high = self.bounds
+            records = column(records, "x") if isinstance(records, Mapping) else records
             parts = [apply(transform, jnp, records, low, high, self.dimension) for transform in self.transforms]
         return parts[0] if self.dimension == 1 else jnp.stack(parts, axis=-1)
 

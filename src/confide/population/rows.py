@@ -1,0 +1,160 @@
+"""Rows: a record of several named columns, each with a law given the parameters and the columns before it.
+
+Every column is a population of its own, whose parameters are those that its function names: some of the row's, and
+earlier columns. So all that is known about one number (its density, draws, tails) is known about a column given the
+others, and the density of a row is the product of theirs.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import jax
+import jax.numpy as jnp
+from numpyro.distributions import constraints
+from numpyro.distributions.constraints import Constraint
+
+from confide.errors import IncompatibleError, InvalidArgument
+from confide.population import density
+from confide.population.space import Space, split
+
+if TYPE_CHECKING:
+    from confide.population.population import Population
+
+
+@dataclass(frozen=True)
+class ColumnLaw:
+    """A population whose parameters are, in their order, these parameters of a row and earlier columns."""
+
+    population: Population
+    needs: tuple[str, ...]
+
+    def theta(self, known: Mapping[str, jax.Array], row: Mapping[str, jax.Array]) -> jax.Array:
+        """θ of the column."""
+        values = (known[name] if name in known else row[name] for name in self.needs)
+        return jnp.concatenate([jnp.atleast_1d(jnp.asarray(value, dtype=jnp.float64)) for value in values])
+
+
+@dataclass(frozen=True)
+class RowLaw:
+    """The columns of a row in their order, each a population given parameters and earlier columns."""
+
+    columns: tuple[tuple[str, ColumnLaw], ...]
+
+    def __call__(self, **parameters: Any) -> NoReturn:
+        """Stands where the family of a population of numbers would be: whoever asks for that is told."""
+        del parameters
+        raise IncompatibleError(
+            f"a record is a row of the columns {', '.join(self.names)}, of which nothing but draws and the density of "
+            "a row is known yet; model one column at a time for likelihoods, information and inference"
+        )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return tuple(name for name, _ in self.columns)
+
+    def draws(self, space: Space, key: jax.Array, theta: jax.Array, shape: tuple[int, ...]) -> dict[str, jax.Array]:
+        """Rows at θ, as columns of the given shape: each column is drawn given those before it."""
+        row: dict[str, jax.Array] = {}
+        known = split(space, theta)
+        for for_column, (name, law) in zip(jax.random.split(key, len(self.columns)), self.columns, strict=True):
+            earlier = {each: row[each] for each in law.needs if each in row}
+            if not earlier:
+                row[name] = density.draws(law.population, for_column, law.theta(known, {}), shape)
+                continue
+            keys = jax.random.split(for_column, shape)
+
+            def one(key: jax.Array, given: dict[str, jax.Array], law: ColumnLaw = law) -> jax.Array:
+                return density.draws(law.population, key, law.theta(known, given), ())
+
+            for _ in shape:
+                one = jax.vmap(one)
+            row[name] = one(keys, earlier)
+        return row
+
+    def log_prob(self, space: Space, row: Mapping[str, jax.Array], theta: jax.Array) -> jax.Array:
+        """log p of one row at one θ: the sum over its columns."""
+        known = split(space, theta)
+        each = [density.log_prob(law.population, row[name], law.theta(known, row)) for name, law in self.columns]
+        return jnp.sum(jnp.stack(each))
+
+
+@dataclass(frozen=True)
+class _Given:
+    """A law that no parameter changes, for a population that must have one."""
+
+    law: Callable[[], Any]
+
+    def __call__(self, **parameters: Any) -> Any:
+        del parameters
+        return self.law()
+
+
+def rows_of(
+    columns: Mapping[str, Any], parameters: Mapping[str, Constraint], sizes: Mapping[str, int], make: Callable[..., Any]
+) -> RowLaw:
+    """Checked columns, each a function or a `ColumnLaw`; `make` is the class of populations."""
+    found: dict[str, ColumnLaw] = {}
+    for name, given in columns.items():
+        _check_name(name, parameters)
+        needs = given.needs if isinstance(given, ColumnLaw) else _arguments(name, given)
+        _check_needs(name, set(needs), columns, found, parameters)
+        if isinstance(given, ColumnLaw):
+            found[name] = given
+            continue
+        spaces = {each: parameters[each] if each in parameters else _space(found[each].population) for each in needs}
+        law = given
+        if not needs:  # one of the row's parameters stands for all of them
+            law, spaces = _Given(given), dict([next(iter(parameters.items()))])
+        made = make(law, spaces, sizes={each: sizes[each] for each in spaces if each in sizes})
+        found[name] = ColumnLaw(made, tuple(spaces))
+    used = {each for name, law in found.items() for each in law.needs if not isinstance(law.population.family, _Given)}
+    if unused := [name for name in parameters if name not in used]:
+        remedy = "leave it out, or name it in the function of a column"
+        raise InvalidArgument("parameters", unused[0], "is a parameter of no column", remedy)
+    return RowLaw(tuple(found.items()))
+
+
+def _space(column: Population) -> Constraint:
+    """Where the values of an earlier column lie, as far as that is the same for all θ."""
+    ends = column.facts.fixed_ends
+    below, above = (False, False) if ends is None else column.facts.bounded
+    if ends is None or not (below or above):
+        return constraints.real
+    if below and above:
+        return constraints.interval(*ends)
+    return constraints.greater_than_eq(ends[0]) if below else constraints.less_than(ends[1])
+
+
+def _check_name(name: Any, parameters: Mapping[str, Constraint]) -> None:
+    if not isinstance(name, str) or not name.isidentifier():
+        raise InvalidArgument("family", name, "is not a name for a column", "use letters, digits and _")
+    if name in parameters:
+        raise InvalidArgument("family", name, "is the name of a column and of a parameter", "give them two names")
+
+
+def _arguments(name: str, law: Any) -> tuple[str, ...]:
+    """What a column's function names: parameters and earlier columns."""
+    remedy = "give a function of parameters and earlier columns that returns a numpyro distribution"
+    if not callable(law):
+        raise InvalidArgument(f"family[{name!r}]", law, "is not a function", remedy)
+    kinds = inspect.signature(law).parameters.values()
+    if any(each.kind in (each.VAR_KEYWORD, each.VAR_POSITIONAL, each.POSITIONAL_ONLY) for each in kinds):
+        raise InvalidArgument(f"family[{name!r}]", law, "does not name what it depends on", remedy)
+    return tuple(each.name for each in kinds)
+
+
+def _check_needs(
+    name: str, needs: set[str], columns: Mapping[str, Any], earlier: Mapping[str, Any], parameters: Mapping[str, Any]
+) -> None:
+    for other in sorted(needs - set(parameters) - set(earlier)):
+        if other in columns:
+            problem = f"depends on the column {other!r}, which is not before it"
+            raise InvalidArgument(f"family[{name!r}]", other, problem, "order the columns by what they depend on")
+        known = ", ".join([*parameters, *earlier])
+        problem = "is neither a parameter nor an earlier column"
+        raise InvalidArgument(f"family[{name!r}]", other, problem, f"use {known}, or declare it in parameters")
