@@ -52,8 +52,8 @@ class Model:
         if lacking := [name for name in self.channel.statistic.columns if name not in self.population.columns]:
             raise IncompatibleError(
                 f"{self.channel.statistic!r} is about the column {lacking[0]!r}, but a record of "
-                f"{self.population.name} has {', '.join(self.population.columns)}; correct the name, or give a population "
-                "with that column"
+                f"{self.population.name} has {', '.join(self.population.columns)}; correct the name, or give a "
+                "population with that column"
             )
         codes = self.channel.law.answers is not None and self.channel.statistic.transforms[0].is_identity
         if codes and not self.population.discrete:
