@@ -69,6 +69,8 @@ POPULATIONS = (
     "categorical",
     "negative_binomial",
 )
+#: what makes rows of several columns of them: from Python only, as a command line has no words for it
+POPULATIONS_OF_ROWS = ("independent",)
 #: the package in which the members of each kind are defined
 _HOMES = {
     "statistic": STATISTICS,
