@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from scipy.special import ndtr
 
 from confide.likelihood.inversion.contour import contour, pulled_in
 from confide.likelihood.inversion.frequencies import frequency_grid
 from confide.likelihood.inversion.integral import integrate
 from confide.likelihood.noise.transform import DiscreteTransform
-from confide.likelihood.record_law.moments import MovingLaw, law_for, moments
+from confide.likelihood.record_law.moments import MovingLaw, law_for, moments, moments_at
 from confide.likelihood.record_law.record import RecordLaw
 from confide.likelihood.record_law.traced import moving_law
 from confide.likelihood.route import Floats, Route, require_finite
@@ -73,6 +74,21 @@ class Normal(Route):
         known = float(model.channel.n), np.asarray(thetas), np.asarray(values)
         found = _log_likelihood(law, model.channel.law, *known)
         return require_finite(model, thetas, values, found)
+
+    def tails(self, model: Model, thetas: Any, values: Any) -> tuple[Floats, Floats] | None:
+        """Φ(z), with Laplace noise less φ(z){R(r − z) − R(r + z)}/2; lattices are added up."""
+        law = model.channel.law
+        if law.added is not None and not (law.added.kinked or law.added.normal):
+            return None
+        mean, covariance = moments_at(law_for(model.population, model.channel.statistic, thetas), np.asarray(thetas))
+        variance, scale = covariance[:, 0] / model.channel.n, 0.0 if law.added is None else float(law.added.scale)
+        if law.added is None or law.added.normal:
+            z = (np.asarray(values) - mean) / np.sqrt(variance + scale**2)
+            return np.asarray(ndtr(z)), np.asarray(ndtr(-z))
+        spread = np.sqrt(np.maximum(variance, (1e-8 * scale) ** 2))
+        z, r = (np.asarray(values) - mean) / spread, jnp.asarray(spread / scale)
+        excess = 0.5 * (np.exp(_one_side(jnp.asarray(z), r)) - np.exp(_one_side(jnp.asarray(-z), r)))
+        return np.asarray(ndtr(z) - excess), np.asarray(ndtr(-z) + excess)
 
     def information(self, model: Model, thetas: Any) -> jax.Array:
         """Closed for Gaussian noise; for scalar noise of another kind, ∫ (∂ log p)² p dy under the normal model."""
