@@ -164,7 +164,7 @@ def _at_panels(route: Route, model: Model, theta: Floats, left: Floats, right: F
 
 
 def _partial(coefficients: Floats, share: Floats) -> Floats:
-    """∫ from a panel's left end up to a share of it, over its width, of polynomials by Legendre coefficients (Y, 16)."""
+    """∫ from a panel's left end to a share of it, over its width, of polynomials by Legendre coefficients (Y, 16)."""
     at = 2.0 * share - 1.0
     p = np.polynomial.legendre.legvander(at, ORDER)
     k = np.arange(1, ORDER)

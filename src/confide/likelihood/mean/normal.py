@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -22,7 +23,7 @@ from confide.likelihood.inversion.contour import contour, pulled_in
 from confide.likelihood.inversion.frequencies import frequency_grid
 from confide.likelihood.inversion.integral import integrate
 from confide.likelihood.noise.transform import DiscreteTransform
-from confide.likelihood.record_law.moments import MovingLaw, law_for, moments, moments_at
+from confide.likelihood.record_law.moments import MovingLaw, law_for, moments
 from confide.likelihood.record_law.record import RecordLaw
 from confide.likelihood.record_law.traced import moving_law
 from confide.likelihood.route import Floats, Route, require_finite
@@ -80,8 +81,9 @@ class Normal(Route):
         law = model.channel.law
         if law.added is not None and not (law.added.kinked or law.added.normal):
             return None
-        mean, covariance = moments_at(law_for(model.population, model.channel.statistic, thetas), np.asarray(thetas))
-        variance, scale = covariance[:, 0] / model.channel.n, 0.0 if law.added is None else float(law.added.scale)
+        found = _moving_moments(model.population, model.channel.statistic, np.asarray(thetas))
+        mean, variance = np.asarray(found[0]), np.asarray(found[1])[:, 0] / model.channel.n
+        scale = 0.0 if law.added is None else float(law.added.scale)
         if law.added is None or law.added.normal:
             z = (np.asarray(values) - mean) / np.sqrt(variance + scale**2)
             return np.asarray(ndtr(z)), np.asarray(ndtr(-z))
@@ -164,6 +166,13 @@ def _one_side(z: jax.Array, r: jax.Array) -> jax.Array:
     near, far = jnp.where(beyond, 0.0, z), jnp.where(beyond, z, r)
     inside = -0.5 * near**2 - 0.5 * math.log(2 * math.pi) + log_mills(r - near)
     return jnp.where(beyond, r * (0.5 * r - far) + jax.scipy.special.log_ndtr(far - r), inside)
+
+
+@partial(jax.jit, static_argnums=(0, 1))
+def _moving_moments(population: Any, statistic: Any, thetas: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """μ_s and Σ_s at many θ, on nodes that serve any spread."""
+    each: tuple[jax.Array, jax.Array] = jax.lax.map(lambda t: moments(*moving_law(population, statistic, t)), thetas)
+    return each
 
 
 @jax.jit
