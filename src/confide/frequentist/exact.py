@@ -24,6 +24,8 @@ Interval = tuple[float, float]
 
 #: standard errors from the maximum at which a p-value is looked at, beside what is looked at everywhere
 _NEAR = np.concatenate([-np.geomspace(12.0, 0.25, 15), [0.0], np.geomspace(0.25, 12.0, 15)])
+#: parts that a step of the scan is cut into, with a quick approximation and without, and p-values that it tells from 0
+_DENSELY, _LESS, _SURELY = 8, 4, 1e-5
 #: how near an end is found, in units of the free coordinate
 _NARROW = 1e-9
 
@@ -55,6 +57,23 @@ def scan(line: Floats, centre: float, width: float) -> Floats:
     """Coordinates at which to look: everywhere, and near the maximum."""
     near = centre + width * _NEAR if np.isfinite(width) else np.zeros(0)
     return np.unique(np.concatenate([line, near]))
+
+
+def candidates(rough: Callable[[Floats], Floats] | None, points: Floats) -> Floats:
+    """Points between those given at which the p-value may not be small, by a quick approximation of it if there is one.
+
+    A set may hide between two points that are far from it, so that points lie densely; what is surely outside of it is
+    left out, but for the nearest such point on either side.
+    """
+    parts = _DENSELY if rough is not None else _LESS
+    inner = points[:-1, None] + np.diff(points)[:, None] * np.arange(parts) / parts
+    dense = np.append(inner.ravel(), points[-1])
+    if rough is None:
+        return dense
+    maybe = rough(dense) > _SURELY
+    maybe |= np.append(maybe[1:], False) | np.append(False, maybe[:-1])
+    chosen = np.flatnonzero(maybe)
+    return dense[chosen] if chosen.size > 1 else points
 
 
 def level_set(excess: Callable[[Floats], Floats], points: Floats) -> list[Interval]:

@@ -15,12 +15,12 @@ from confide._checks import whole
 from confide._precision import float64
 from confide._random import as_key
 from confide.errors import ApproximationWarning, IncompatibleError, InvalidArgument
-from confide.frequentist.exact import Floats, Interval, level_set, p_values, scan
+from confide.frequentist.exact import Floats, Interval, candidates, level_set, p_values, scan
 from confide.frequentist.likelihood import FreeLikelihood, Peak, maximum
 from confide.frequentist.ratio import Ratio, cutoff
 from confide.frequentist.result import Estimate
 from confide.inference.problem import read_models, read_releases
-from confide.likelihood import Route, as_route
+from confide.likelihood import Route, as_route, stand_in
 from confide.likelihood.joint import Disjoint, joint_route
 from confide.population import Population
 from confide.published import Release
@@ -55,7 +55,7 @@ def estimate(
     >>> channel = cf.Channel(cf.Mean("x", bounds=(0, 50)), cf.Laplace(cf.PureDP(1.0)), n=200)
     >>> found = cf.estimate(cf.populations.exponential(), cf.Release(channel, 9.2))
     >>> round(found.theta["rate"], 4), [round(end, 4) for end in found.interval["rate"]]
-    (0.1077, [0.0936, 0.125])
+    (0.1083, [0.092, 0.1266])
     """
     if method not in METHODS:
         raise InvalidArgument("method", method, "is not a method", f"use one of {', '.join(METHODS)}")
@@ -143,6 +143,13 @@ def _exactly(
 
     width = float(1.0 / np.sqrt(peak.curvature[0, 0])) if peak.curvature[0, 0] > 0 else np.inf
     points = scan(likelihood.starts()[:, 0], float(peak.free[0]), width)
+    other = stand_in(route, model)
+
+    def roughly(free: Floats) -> Floats:
+        assert other is not None
+        return p_values(other, model, likelihood.thetas(free[:, None]), value)[:, 0]
+
+    points = candidates(None if other is None else roughly, points)
     found = level_set(lambda free: p_at(free) - (1.0 - level), points)
     ends = [(_edge(likelihood, low), _edge(likelihood, high)) for low, high in found]
     return {likelihood.population.names[0]: ends}, test
@@ -191,7 +198,7 @@ def _pieces(ratio: Ratio, index: int, largest: float) -> list[Interval]:
 
     def excess(free: Floats) -> Floats:
         if ratio.peak.free.size == 1:
-            return largest - 2.0 * (ratio.peak.log_prob - ratio.likelihood(free[:, None]))
+            return largest - 2.0 * (ratio.peak.log_prob - ratio.likelihood.screened(free[:, None]))
         return np.asarray([largest - ratio.deviance(index, float(each)) for each in free])
 
     centre, width = float(ratio.peak.free[index]), float(ratio.errors[index])
