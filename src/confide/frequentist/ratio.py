@@ -88,7 +88,7 @@ def _on_a_line(likelihood: FreeLikelihood, centre: float, width: float, values: 
         return np.maximum(0.0, 2.0 * (np.asarray(tops) - np.asarray(here)))
     thetas = likelihood.thetas(line[:, None])
     parts = zip(joint.routes, joint.models, values, strict=True)
-    log_p = sum(route.log_likelihood(model, thetas, value) for route, model, value in parts)
+    log_p = np.sum([route.log_likelihood(model, thetas, value) for route, model, value in parts], axis=0)
     at = np.clip(np.argmax(log_p, axis=0), 1, line.size - 2)
     column = np.arange(at.size)
     left, middle, right = (log_p[at + side, column] for side in (-1, 0, 1))

@@ -187,7 +187,7 @@ def _on_lattice(route: Route, model: Model, theta: Floats, values: Floats) -> tu
             f"the noise's lattice of step {step:g} has {points.size:,} points where y may be, more than "
             f"{_MOST_POINTS:,} to add up; leave so fine a step out of the channel, or use method='ratio'"
         )
-    mass = _density(route, model, theta, points)
+    mass = _density(route, model, theta, np.asarray(points, dtype=np.float64))
     if abs(mass.sum() - 1.0) > _WHOLE:
         raise AccuracyError(
             f"the masses of y add up to {mass.sum():.9g} at theta = {tuple(theta.tolist())} for {statistic} with "
