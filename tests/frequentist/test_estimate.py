@@ -130,9 +130,9 @@ def test_vectors_and_several_parameters_are_refused():
 
 
 def test_ratio_and_wald_of_a_normal_mean_are_closed():
-    channel = cf.Channel(cf.Mean("x", bounds=(-40, 40)), cf.Gaussian(scale=0.2), n=25)
+    channel = cf.Channel(cf.Mean("x", bounds=(-8, 8)), cf.Gaussian(scale=0.2), n=25)
     half = stats.norm.ppf(0.975) * np.sqrt(1 / 25 + 0.04)
-    for method in ("exact", "ratio", "wald"):
+    for method in ("ratio", "wald"):
         found = cf.estimate(P.normal_mean(), cf.Release(channel, 0.3), method=method)
         assert found.theta["mean"] == pytest.approx(0.3, abs=1e-5)
         np.testing.assert_allclose(found.interval["mean"], [0.3 - half, 0.3 + half], atol=1e-5)

@@ -36,7 +36,7 @@ class Estimate:
     #: what should be known about how far to trust it
     notes: tuple[str, ...] = ()
     #: the p-value of a hypothesis about one parameter
-    test: Callable[[str, float], float] = field(default=lambda name, value: math.nan)
+    _test: Callable[[str, float], float] = field(default=lambda name, value: math.nan)
     call: Remembered | None = None
 
     @property
@@ -47,13 +47,20 @@ class Estimate:
         }
 
     def p_value(self, theta0: Any) -> float:
-        """The two-sided p-value of the hypothesis that the parameter is `theta0`; one of several by name, {name: …}."""
+        """The two-sided p-value of the hypothesis that the parameter is `theta0`; one of several by name, {name: …}.
+
+        >>> import confide as cf
+        >>> channel = cf.Channel(cf.Mean("x", bounds=(0, 1)), cf.Laplace(cf.PureDP(1.0)), n=1000)
+        >>> found = cf.estimate(cf.populations.bernoulli(), cf.Release(channel, 0.31), method="ratio")
+        >>> found.p_value(0.31) > 0.99, found.p_value(0.25) < 0.001
+        (True, True)
+        """
         given = theta0 if isinstance(theta0, dict) else dict.fromkeys(self.theta, theta0)
         if len(given) != 1 or not set(given) <= set(self.theta):
             names = ", ".join(self.theta)
             raise InvalidArgument("theta0", theta0, f"is not one hypothesis about {names}", "give {name: value}")
         ((name, value),) = given.items()
-        return self.test(name, float(value))
+        return self._test(name, float(value))
 
     def __str__(self) -> str:
         lines = []
