@@ -35,6 +35,7 @@ ORDER = [
     "posterior predictive claim",
     "information",
     "inference",
+    "frequentist",
     "plots",
     "design",
     "releasing",
@@ -94,7 +95,7 @@ def test_packages_import_what_comes_before_them():
     assert not back, back
 
 
-@pytest.mark.parametrize("package", ["likelihood", "inference", "design", "releasing"])
+@pytest.mark.parametrize("package", ["likelihood", "inference", "frequentist", "design", "releasing"])
 def test_folders_of_a_package_have_no_cycle(package):
     edges = defaultdict(set)
     for name in FILES:
@@ -109,7 +110,7 @@ def test_folders_of_a_package_have_no_cycle(package):
             del edges[name]
 
 
-@pytest.mark.parametrize("package", ["likelihood", "inference", "design"])
+@pytest.mark.parametrize("package", ["likelihood", "inference", "frequentist", "design"])
 def test_folders_can_be_looked_through(package):
     for folder in [SOURCE / "confide" / package, *(SOURCE / "confide" / package).rglob("*/")]:
         files = [path.name for path in folder.glob("*.py") if path.name != "__init__.py"]

@@ -43,6 +43,7 @@ if typing.TYPE_CHECKING:
         RangeError,
     )
     from confide.expression import Expression
+    from confide.frequentist import Estimate, estimate
     from confide.inference import Calibration, Walk, infer
     from confide.inference.method import Method
     from confide.inference.methods import MH, MHAAR, NUTS, PMMH, Correlated, Gibbs, Grid, OwnKernel
@@ -85,6 +86,7 @@ __all__ = [
     "Correlated",
     "DataError",
     "Each",
+    "Estimate",
     "Exponential",
     "Expression",
     "ExpressionError",
@@ -153,6 +155,7 @@ __all__ = [
     "compare",
     "compose",
     "datasets",
+    "estimate",
     "families",
     "infer",
     "information",
@@ -184,6 +187,7 @@ _LAZY = {
             "PrivacyError", "RangeError",
         ),
         "confide.expression": ("Expression",),
+        "confide.frequentist": ("Estimate", "estimate"),
         "confide.inference": ("Calibration", "Walk", "infer", "sbc"),
         "confide.inference.method": ("Method",),
         "confide.inference.methods": ("OwnKernel", *registry.METHODS.values()),

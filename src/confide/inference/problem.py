@@ -41,6 +41,15 @@ def read(
     population: Any, releases: Any, prior: Any, same_records: bool | None, same_quantity: bool | None = None
 ) -> Problem:
     """A checked problem."""
+    releases = read_releases(population, releases, same_quantity)
+    if asked_for(population, prior):
+        population, releases = with_missing(population, releases)
+    models, values, shared = read_models(population, releases, same_records)
+    return Problem(population, Prior.of(population, prior), models, values, shared)
+
+
+def read_releases(population: Any, releases: Any, same_quantity: bool | None) -> Sequence[Release]:
+    """Checked releases of one quantity of a population."""
     if not isinstance(population, Population):
         raise InvalidArgument(
             "population", population, "is not a population", "use for example cf.populations.normal()"
@@ -52,11 +61,16 @@ def read(
             "releases", releases, "is not a release or a list of them", "give Release(channel, value), or Release.load"
         )
     _check_quantity(releases, same_quantity)
-    if asked_for(population, prior):
-        population, releases = with_missing(population, releases)
+    return releases
+
+
+def read_models(
+    population: Population, releases: Sequence[Release], same_records: bool | None
+) -> tuple[tuple[Model, ...], tuple[Any, ...], bool | None]:
+    """A model and a value per release, and whether all are about the same records."""
     for release in releases:
         if (told := effect(release)) is not None:
-            warnings.warn(told, ImputationWarning, stacklevel=5)
+            warnings.warn(told, ImputationWarning, stacklevel=6)
     models = tuple(Model(population, release.channel) for release in releases)
     values = tuple(np.asarray(release.value, dtype=np.float64) for release in releases)
     shared = None if len(releases) == 1 else _shared(releases, same_records)
@@ -67,7 +81,7 @@ def read(
             "cannot be: the releases have different numbers of records",
             "say same_records=False, or check the channels' n",
         )
-    return Problem(population, Prior.of(population, prior), models, values, shared)
+    return models, values, shared
 
 
 def _shared(releases: Sequence[Release], said: bool | None) -> bool:

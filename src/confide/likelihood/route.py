@@ -94,6 +94,14 @@ class Route(ABC):
             f"route {self.name!r} of {model.channel.statistic} is not simulated: use log_likelihood"
         )
 
+    def tails(self, model: Model, thetas: Any, values: Any) -> tuple[Floats, Floats] | None:
+        """P(Y ≤ y | θ) and P(Y ≥ y | θ) of scalar values (Y,) at all θ (M, d), each (M, Y); both hold y on a lattice.
+
+        None where nothing better is known than integrating the density (`cumulative`).
+        """
+        del model, thetas, values
+        return None
+
     def seconds(self, model: Model, thetas: int) -> float:
         """Roughly how long so many θ take on one core, as far as that is known beforehand; 0 where it is little."""
         del model, thetas

@@ -110,6 +110,11 @@ class Law(eqx.Module):
     def log_prob(self, value: Float[Array, "..."], summary: Float[Array, "..."]) -> Float[Array, "..."]:
         """The log density (log mass on a lattice) of one released value; of each record's value for `Each`."""
 
+    def cdf(self, value: Float[Array, "..."], summary: Float[Array, "..."]) -> Float[Array, "..."]:
+        """P(Y ≤ value) given the summary, where the law knows it."""
+        del value, summary
+        raise IncompatibleError(f"the law {type(self).__name__} has no distribution function; give it a method `cdf`")
+
 
 class Mechanism(ABC):
     """How noise is added. Subclass it, as a frozen dataclass, to add a mechanism of your own.

@@ -82,6 +82,13 @@ class ExponentialLaw(Law):
         inside = (value >= self.low) & (value <= self.high)
         return jnp.where(inside, -self.rate * steps[interval] - log_total, -jnp.inf)
 
+    def cdf(self, value: Float[Array, "..."], summary: Float[Array, "*batch ranks"]) -> Float[Array, "..."]:
+        """P(Y ≤ value): the share of what the intervals hold below it."""
+        edges = self._edges(summary)
+        weight = jnp.exp(-self.rate * self._steps)
+        below = jnp.clip(jnp.asarray(value)[..., None] - edges[..., :-1], 0.0, jnp.diff(edges, axis=-1))
+        return jnp.sum(weight * below, axis=-1) / jnp.sum(weight * jnp.diff(edges, axis=-1), axis=-1)
+
 
 @dataclass(frozen=True, repr=False)
 class Exponential(Mechanism):

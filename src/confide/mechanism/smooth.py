@@ -94,6 +94,14 @@ class SmoothLaw(Law):
         u, scale = jnp.asarray(summary)[..., self.cap], self.scale(summary)
         return self._log_density((value - u) / scale) - jnp.log(scale)
 
+    @abstractmethod
+    def _below(self, z: Float[Array, "..."]) -> Float[Array, "..."]:
+        """P(Z ≤ z)."""
+
+    def cdf(self, value: Float[Array, "..."], summary: Float[Array, "*batch ranks"]) -> Float[Array, "..."]:
+        """P(Y ≤ value) given the window."""
+        return self._below((value - jnp.asarray(summary)[..., self.cap]) / self.scale(summary))
+
 
 @final(OWN)
 class SmoothLaplaceLaw(SmoothLaw):
@@ -110,6 +118,10 @@ class SmoothLaplaceLaw(SmoothLaw):
     def _log_density(self, z: Float[Array, "..."]) -> Float[Array, "..."]:
         return -jnp.abs(z) - math.log(2)
 
+    def _below(self, z: Float[Array, "..."]) -> Float[Array, "..."]:
+        tail = 0.5 * jnp.exp(-jnp.abs(z))
+        return jnp.where(z < 0, tail, 1 - tail)
+
 
 @final(OWN)
 class SmoothCauchyLaw(SmoothLaw):
@@ -125,6 +137,9 @@ class SmoothCauchyLaw(SmoothLaw):
 
     def _log_density(self, z: Float[Array, "..."]) -> Float[Array, "..."]:
         return -jnp.log1p(jnp.square(z)) - math.log(math.pi)
+
+    def _below(self, z: Float[Array, "..."]) -> Float[Array, "..."]:
+        return 0.5 + jnp.arctan(z) / math.pi
 
 
 @dataclass(frozen=True, repr=False)

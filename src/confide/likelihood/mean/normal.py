@@ -11,11 +11,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from scipy.special import ndtr
 
 from confide.likelihood.inversion.contour import contour, pulled_in
 from confide.likelihood.inversion.frequencies import frequency_grid
@@ -73,6 +75,22 @@ class Normal(Route):
         known = float(model.channel.n), np.asarray(thetas), np.asarray(values)
         found = _log_likelihood(law, model.channel.law, *known)
         return require_finite(model, thetas, values, found)
+
+    def tails(self, model: Model, thetas: Any, values: Any) -> tuple[Floats, Floats] | None:
+        """Φ(z), with Laplace noise less φ(z){R(r − z) − R(r + z)}/2; lattices are added up."""
+        law = model.channel.law
+        if law.added is not None and not (law.added.kinked or law.added.normal):
+            return None
+        found = _moving_moments(model.population, model.channel.statistic, np.asarray(thetas))
+        mean, variance = np.asarray(found[0]), np.asarray(found[1])[:, 0] / model.channel.n
+        scale = 0.0 if law.added is None else float(law.added.scale)
+        if law.added is None or law.added.normal:
+            z = (np.asarray(values) - mean) / np.sqrt(variance + scale**2)
+            return np.asarray(ndtr(z)), np.asarray(ndtr(-z))
+        spread = np.sqrt(np.maximum(variance, (1e-8 * scale) ** 2))
+        z, r = (np.asarray(values) - mean) / spread, jnp.asarray(spread / scale)
+        excess = 0.5 * (np.exp(_one_side(jnp.asarray(z), r)) - np.exp(_one_side(jnp.asarray(-z), r)))
+        return np.asarray(ndtr(z) - excess), np.asarray(ndtr(-z) + excess)
 
     def information(self, model: Model, thetas: Any) -> jax.Array:
         """Closed for Gaussian noise; for scalar noise of another kind, ∫ (∂ log p)² p dy under the normal model."""
@@ -148,6 +166,13 @@ def _one_side(z: jax.Array, r: jax.Array) -> jax.Array:
     near, far = jnp.where(beyond, 0.0, z), jnp.where(beyond, z, r)
     inside = -0.5 * near**2 - 0.5 * math.log(2 * math.pi) + log_mills(r - near)
     return jnp.where(beyond, r * (0.5 * r - far) + jax.scipy.special.log_ndtr(far - r), inside)
+
+
+@partial(jax.jit, static_argnums=(0, 1))
+def _moving_moments(population: Any, statistic: Any, thetas: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """μ_s and Σ_s at many θ, on nodes that serve any spread."""
+    each: tuple[jax.Array, jax.Array] = jax.lax.map(lambda t: moments(*moving_law(population, statistic, t)), thetas)
+    return each
 
 
 @jax.jit

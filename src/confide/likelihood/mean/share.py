@@ -156,6 +156,12 @@ class Share(Route):
                 result[rows, some] = _log_product(_log_binomial(n, masses[rows]), log_f)
         return require_finite(model, thetas, values, result)
 
+    def tails(self, model: Model, thetas: Any, values: Any) -> tuple[Floats, Floats]:
+        """Σ_k P(K = k | θ) times the noise's tails."""
+        share = _share(model)
+        masses = np.exp(_log_binomial(model.channel.n, share.masses_at(np.asarray(thetas))))
+        return told_by_masses.tails(model, rounded(model, _means(model, share)), masses, np.asarray(values))
+
     def information(self, model: Model, thetas: Any) -> jax.Array:
         """∇q ∇qᵀ F_q."""
         share, thetas = _share(model), np.asarray(thetas)

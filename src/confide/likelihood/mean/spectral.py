@@ -23,12 +23,14 @@ from numpy.typing import NDArray
 from confide.errors import AccuracyError
 from confide.likelihood.inversion import shared_contours
 from confide.likelihood.inversion.frequencies import CUT, SETTLED, Group, in_blocks, plan
-from confide.likelihood.mean import inside_a_trace
+from confide.likelihood.mean import inside_a_trace, told_by_masses
 from confide.likelihood.noise.channel import noise_transform
+from confide.likelihood.noise.lattice import lattice_spacing
 from confide.likelihood.route import Route, require_finite
 from confide.likelihood.slow_inversion import rounded, rounded_sums
 from confide.likelihood.slow_inversion.pairs import SETTLED as SETTLED_SLOWLY
 from confide.likelihood.slow_inversion.pairs import invert_slowly
+from confide.likelihood.slow_inversion.sums import sums_at
 
 if TYPE_CHECKING:
     from confide.model import Model
@@ -79,6 +81,20 @@ class Spectral(Route):
     def log_prob(self, model: Model, theta: jax.Array, value: jax.Array) -> jax.Array:
         """One θ inside a trace, where nothing can be tried again."""
         return inside_a_trace.log_prob(model, theta, value)
+
+    def tails(self, model: Model, thetas: Any, values: Any) -> tuple[Floats, Floats] | None:
+        """Of records on a lattice, by the masses of their sum."""
+        if lattice_spacing(model.population, model.channel.statistic) is None:
+            return None
+        thetas, values = np.asarray(thetas), np.asarray(values)
+        found = np.empty((2, len(thetas), len(values)))
+        for group in plan(model, thetas, checked=False):
+            for row, law in zip(group.index, sums_at(group, group.thetas), strict=True):
+                if law is None:
+                    return None
+                points = told_by_masses.rounded(model, law.u)
+                found[:, row] = np.stack(told_by_masses.tails(model, points, law.masses[:1], values))[:, 0]
+        return found[0], found[1]
 
     def information(self, model: Model, thetas: Any) -> jax.Array:
         """∫ score scoreᵀ p dy on panels of y."""

@@ -68,6 +68,21 @@ def lumped(points: Floats, masses: Floats, times: int) -> tuple[Floats, Floats]:
     return points[0] + times * (points[1] - points[0]) * np.arange(count + 1.0), found
 
 
+def tails(model: Model, points: Floats, masses: Floats, values: Floats) -> tuple[Floats, Floats]:
+    """Both tails at values (Y,) of noise on a statistic with masses (M, K) at points (K,), of a lattice if it has one.
+
+    Points are in whole steps where the noise has a lattice. The noise is symmetric, so P(V ≥ v) = P(V ≤ −v).
+    """
+    noise: Any = model.channel.law.added
+    if noise.step is not None:
+        gap = np.floor(values / noise.step + 0.5)[:, None] - points
+        below, above = np.asarray(noise.cdf_index(gap)), np.asarray(noise.cdf_index(-gap))
+    else:
+        gap = values[:, None] - points
+        below, above = np.asarray(noise.cdf(gap)), np.asarray(noise.cdf(-gap))
+    return masses @ below.T, masses @ above.T
+
+
 def information(model: Model, points: Floats, masses: Floats) -> tuple[Floats, float]:
     """F (d, d) from the points in order (K,), their masses and the derivatives of these (1 + d, K); and ∫ p dy."""
     if model.channel.law.noise.step is not None:  # type: ignore[attr-defined]

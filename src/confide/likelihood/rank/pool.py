@@ -23,7 +23,7 @@ from confide._progress import progress
 from confide._random import as_key, fused_key
 from confide.errors import IncompatibleError
 from confide.likelihood.rank import running_sums
-from confide.likelihood.rank.pool_density import WindowModel, log_batches, log_density, log_density_error
+from confide.likelihood.rank.pool_density import WindowModel, below, log_batches, log_density, log_density_error
 from confide.likelihood.rank.pool_information import pool_information
 from confide.likelihood.rank.window import Ranks, WindowPool, simulate_pool
 from confide.likelihood.route import Floats, Route, require_finite
@@ -40,6 +40,7 @@ _FOR_INFORMATION, _FOR_A_POSTERIOR = 2**14, 2**13
 _PER_RANK = 1.7e-7
 
 _log_batches = jax.jit(log_batches, compiler_options=IN_PARTS)
+_below = jax.jit(below, compiler_options=IN_PARTS)
 _log_density_error = jax.jit(log_density_error, compiler_options=IN_PARTS)
 
 
@@ -120,6 +121,14 @@ class Pool(Route):
         # NumPy stacks them without a program of its own for every number of θ
         each = progress(np.asarray(thetas), "simulated windows")
         return np.stack([np.asarray(_log_batches(prepared, theta, pool, y)) for theta in each])
+
+    def tails(self, model: Model, thetas: Any, values: Any) -> tuple[Floats, Floats] | None:
+        """The mean over all windows of P(Y ≤ y | window), within the Monte Carlo error of so many windows."""
+        if model.channel.law.added is not None:
+            return None
+        pool, prepared, y = self.pool(model), window_model(model), np.asarray(values)
+        share = np.stack([np.asarray(_below(prepared, theta, pool, y)) for theta in np.asarray(thetas)])
+        return share, 1.0 - share
 
     def seconds(self, model: Model, thetas: int) -> float:
         """The ranks of all windows at all θ."""

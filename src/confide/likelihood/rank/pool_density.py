@@ -87,6 +87,12 @@ def log_batches(model: WindowModel, theta: jax.Array, pool: WindowPool, y: jax.A
     return logsumexp(terms, axis=-1) - jnp.log(terms.shape[-1])
 
 
+def below(model: WindowModel, theta: jax.Array, pool: WindowPool, y: jax.Array) -> jax.Array:
+    """P(Y ≤ y | θ) for y (Y,): the mean over the pool."""
+    windows = model.windows(model.table(theta, pool), pool.zeta)
+    return jax.lax.map(lambda value: jnp.mean(model.law.cdf(value, windows)), y)
+
+
 def log_density_error(
     model: WindowModel, theta: jax.Array, pool: WindowPool, y: jax.Array
 ) -> tuple[jax.Array, jax.Array]:

@@ -1,0 +1,72 @@
+"""What `estimate` returns."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from confide._call import Remembered
+from confide.errors import InvalidArgument
+
+Interval = tuple[float, float]
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Estimate:
+    """The maximum of the likelihood, a confidence set of each parameter, and p-values: made by `estimate`.
+
+    >>> import confide as cf
+    >>> channel = cf.Channel(cf.Mean("x", bounds=(0, 1)), cf.Laplace(cf.PureDP(1.0)), n=1000)
+    >>> found = cf.estimate(cf.populations.bernoulli(), cf.Release(channel, 0.31))
+    >>> print(found)
+    probability = 0.31 (exact, 95%): 0.2818 to 0.3393
+    >>> round(found.p_value(0.28), 4)
+    0.037
+    """
+
+    theta: dict[str, float]
+    #: of each parameter, the set as a list of intervals; ends that are edges of the space are not part of it
+    set: dict[str, list[Interval]]
+    level: float
+    method: str
+    #: how the likelihood was computed
+    route: str
+    #: what should be known about how far to trust it
+    notes: tuple[str, ...] = ()
+    #: the p-value of a hypothesis about one parameter
+    _test: Callable[[str, float], float] = field(default=lambda name, value: math.nan)
+    call: Remembered | None = None
+
+    @property
+    def interval(self) -> dict[str, Interval]:
+        """The hull of each set; not numbers where it is empty."""
+        return {
+            name: (parts[0][0], parts[-1][1]) if parts else (math.nan, math.nan) for name, parts in self.set.items()
+        }
+
+    def p_value(self, theta0: Any) -> float:
+        """The two-sided p-value of the hypothesis that the parameter is `theta0`; one of several by name, {name: …}.
+
+        >>> import confide as cf
+        >>> channel = cf.Channel(cf.Mean("x", bounds=(0, 1)), cf.Laplace(cf.PureDP(1.0)), n=1000)
+        >>> found = cf.estimate(cf.populations.bernoulli(), cf.Release(channel, 0.31), method="ratio")
+        >>> found.p_value(0.31) > 0.99, found.p_value(0.25) < 0.001
+        (True, True)
+        """
+        given = theta0 if isinstance(theta0, dict) else dict.fromkeys(self.theta, theta0)
+        if len(given) != 1 or not set(given) <= set(self.theta):
+            names = ", ".join(self.theta)
+            raise InvalidArgument("theta0", theta0, f"is not one hypothesis about {names}", "give {name: value}")
+        ((name, value),) = given.items()
+        return self._test(name, float(value))
+
+    def __str__(self) -> str:
+        lines = []
+        for name, value in self.theta.items():
+            parts = " or ".join(f"{low:.4g} to {high:.4g}" for low, high in self.set[name]) or "no value at all"
+            lines.append(f"{name} = {value:.4g} ({self.method}, {100 * self.level:g}%): {parts}")
+        return "\n".join([*lines, *self.notes])
+
+    __repr__ = __str__

@@ -1,0 +1,229 @@
+"""`estimate`: what frequentists say about a population, given what was published."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+from scipy import stats
+
+from confide._call import remembered
+from confide._checks import whole
+from confide._precision import float64
+from confide._random import as_key
+from confide.errors import ApproximationWarning, IncompatibleError, InvalidArgument
+from confide.frequentist.exact import Floats, Interval, candidates, level_set, p_values, scan
+from confide.frequentist.likelihood import FreeLikelihood, Peak, maximum
+from confide.frequentist.ratio import Ratio, cutoff
+from confide.frequentist.result import Estimate
+from confide.inference.problem import read_models, read_releases
+from confide.likelihood import Route, as_route, stand_in
+from confide.likelihood.joint import Disjoint, joint_route
+from confide.population import Population
+from confide.published import Release
+
+METHODS = ("exact", "ratio", "wald", "bootstrap")
+
+
+@remembered
+@float64
+def estimate(
+    population: Population,
+    releases: Release | Sequence[Release],
+    *,
+    level: float = 0.95,
+    method: str = "exact",
+    same_records: bool | None = None,
+    same_quantity: bool | None = None,
+    route: str | Route = "auto",
+    replicates: int = 199,
+    key: Any = 0,
+) -> Estimate:
+    """The maximum of the likelihood, a confidence set of each parameter, and p-values.
+
+    - `exact` inverts the distribution function of one scalar value in one scalar parameter: all θ with
+      α/2 ≤ P(Y ≤ y | θ) ≤ 1 − α/2. It covers with the stated probability whatever n is (at least with it where values
+      lie on a lattice), and may be empty, in pieces or unbounded where that function is not monotone in θ.
+    - `ratio` compares the likelihood with its maximum, with other parameters where it is then largest, by a χ² law.
+    - `bootstrap` does the same by what the ratio is in `replicates` data sets simulated at the estimate.
+    - `wald` takes the curvature at the maximum for that of a normal law, in free coordinates (log of a scale).
+
+    >>> import confide as cf
+    >>> channel = cf.Channel(cf.Mean("x", bounds=(0, 50)), cf.Laplace(cf.PureDP(1.0)), n=200)
+    >>> found = cf.estimate(cf.populations.exponential(), cf.Release(channel, 9.2))
+    >>> round(found.theta["rate"], 4), [round(end, 4) for end in found.interval["rate"]]
+    (0.1083, [0.092, 0.1266])
+    """
+    if method not in METHODS:
+        raise InvalidArgument("method", method, "is not a method", f"use one of {', '.join(METHODS)}")
+    if isinstance(level, bool) or not isinstance(level, int | float) or not 0 < level < 1:
+        raise InvalidArgument("level", level, "is not between 0 and 1", "give a confidence level such as 0.95")
+    count = whole("replicates", replicates, 19, "give the number of simulated data sets, at least 19")
+    models, values, shared = read_models(population, read_releases(population, releases, same_quantity), same_records)
+    if any(model.channel.law.noiseless for model in models):
+        raise IncompatibleError("a statistic without noise has no likelihood here; use a mechanism with noise")
+    joint = joint_route(models, route, shared)
+    if joint.approximate and as_route(route) is None:
+        warnings.warn(
+            f"no exact route serves {models[0].channel.statistic} under {models[0].channel.mechanism}: estimates are "
+            "by the normal approximation, whose error is not known; say route='normal' if that is meant",
+            ApproximationWarning,
+            stacklevel=4,
+        )
+    if any(part.vector for part in population.space):
+        names = ", ".join(part.name for part in population.space if part.vector)
+        raise IncompatibleError(f"{names} is a vector, and sets are of scalar parameters; use infer")
+    likelihood = FreeLikelihood(population, joint, joint.check(values))
+    if method == "exact":
+        _require_scalar(likelihood)
+    peak = maximum(likelihood)
+    if method == "exact":
+        sets, test = _exactly(likelihood, peak, level)
+    else:
+        sets, test = _by_ratio(likelihood, peak, level, method, count, as_key(key))
+    notes = [f"{joint.name}: error {joint.error}"] if joint.simulated or joint.approximate else []
+    theta = likelihood.thetas(peak.free[None])[0]
+    if peak.edge:
+        theta = np.asarray([_edge(likelihood, peak.edge * np.inf)])
+        notes.append(f"the likelihood grows to the edge of the space: {population.names[0]} has no maximum inside")
+    return Estimate(
+        dict(zip(population.names, theta.tolist(), strict=True)),
+        sets,
+        float(level),
+        method,
+        joint.name,
+        tuple(notes),
+        test,
+    )
+
+
+def _require_scalar(likelihood: FreeLikelihood) -> None:
+    model = likelihood.joint.models[0]
+    several = likelihood.population.dimension > 1
+    if several or len(likelihood.values) > 1 or model.channel.value_shape not in ((), (1,)):
+        what = (
+            f"{likelihood.population.dimension} parameters" if several
+            else f"{len(likelihood.values)} releases" if len(likelihood.values) > 1
+            else f"a value of shape {model.channel.value_shape}"
+        )  # fmt: skip
+        raise IncompatibleError(
+            f"method='exact' inverts the distribution function of one number in one parameter, and these are {what}; "
+            "use method='bootstrap', or 'ratio' for large samples"
+        )
+
+
+def _edge(likelihood: FreeLikelihood, free: float) -> float:
+    """The parameter at a free coordinate, which may be infinite: an end of its space."""
+    if np.isfinite(free):
+        return float(likelihood.thetas(np.asarray([[free]]))[0, 0])
+    constraint: Any = likelihood.population.space[0].constraint
+    end = getattr(constraint, "upper_bound" if free > 0 else "lower_bound", None)
+    return float(free) if end is None else float(end)
+
+
+def _exactly(
+    likelihood: FreeLikelihood, peak: Peak, level: float
+) -> tuple[dict[str, list[Interval]], Callable[[str, float], float]]:
+    joint = likelihood.joint
+    assert isinstance(joint, Disjoint)
+    route, model, value = joint.routes[0], joint.models[0], np.reshape(likelihood.values[0], (1,))
+
+    def p_at(free: Floats) -> Floats:
+        return p_values(route, model, likelihood.thetas(free[:, None]), value)[:, 0]
+
+    def test(name: str, theta0: float) -> float:
+        del name
+        with jax.enable_x64(True):
+            return float(
+                p_values(route, model, np.asarray(likelihood.population.theta(theta0)).reshape(1, 1), value)[0, 0]
+            )
+
+    width = float(1.0 / np.sqrt(peak.curvature[0, 0])) if peak.curvature[0, 0] > 0 else np.inf
+    points = scan(likelihood.starts()[:, 0], float(peak.free[0]), width)
+    other = stand_in(route, model)
+
+    def roughly(free: Floats) -> Floats:
+        assert other is not None
+        return p_values(other, model, likelihood.thetas(free[:, None]), value)[:, 0]
+
+    points = candidates(None if other is None else roughly, points)
+    found = level_set(lambda free: p_at(free) - (1.0 - level), points)
+    ends = [(_edge(likelihood, low), _edge(likelihood, high)) for low, high in found]
+    return {likelihood.population.names[0]: ends}, test
+
+
+def _by_ratio(
+    likelihood: FreeLikelihood, peak: Peak, level: float, method: str, count: int, key: jax.Array
+) -> tuple[dict[str, list[Interval]], Callable[[str, float], float]]:
+    ratio, names = Ratio(likelihood, peak), likelihood.population.names
+    if method in ("wald", "bootstrap") and not np.all(np.isfinite(ratio.errors)):
+        raise IncompatibleError(
+            f"the likelihood has no maximum with a curvature inside the parameter space, as method={method!r} needs; "
+            "use method='exact' (one parameter, one value) or 'ratio', whose sets may be unbounded"
+        )
+    sets = {}
+    for index, name in enumerate(names):
+        if method == "wald":
+            half = float(stats.norm.ppf(0.5 + level / 2)) * ratio.errors[index]
+            pieces = [(peak.free[index] - half, peak.free[index] + half)]
+        else:
+            largest = cutoff(level)
+            if method == "bootstrap":
+                drawn = ratio.simulated(index, peak.free, count, jax.random.fold_in(key, index))
+                largest = float(np.quantile(drawn, level, method="higher"))
+            pieces = _pieces(ratio, index, largest)
+        sets[name] = [_thetas(likelihood, index, piece) for piece in pieces]
+
+    def test(name: str, theta0: float) -> float:
+        index = names.index(name)
+        with jax.enable_x64(True):
+            held = _free_of(likelihood, index, theta0)
+            if method == "wald":
+                return float(2 * stats.norm.sf(abs(held - peak.free[index]) / ratio.errors[index]))
+            asked = ratio.deviance(index, held)
+            if method == "ratio":
+                return float(stats.chi2.sf(asked, 1))
+            null = np.asarray([held]) if peak.free.size == 1 else ratio.constrained(index, held)[0]
+            drawn = ratio.simulated(index, null, count, jax.random.fold_in(key, 1000 + index))
+            return float((1 + np.sum(drawn >= asked)) / (1 + count))
+
+    return sets, test
+
+
+def _pieces(ratio: Ratio, index: int, largest: float) -> list[Interval]:
+    """Where the ratio does not exceed `largest`: everywhere for one parameter, around the estimate for several."""
+
+    def excess(free: Floats) -> Floats:
+        if ratio.peak.free.size == 1:
+            return largest - 2.0 * (ratio.peak.log_prob - ratio.likelihood.screened(free[:, None]))
+        return np.asarray([largest - ratio.deviance(index, float(each)) for each in free])
+
+    centre, width = float(ratio.peak.free[index]), float(ratio.errors[index])
+    if ratio.peak.free.size == 1:
+        return level_set(excess, scan(ratio.likelihood.starts()[:, 0], centre, width))
+    return level_set(excess, centre + width * np.asarray([-8.0, -5.0, -3.5, -2.5, -1.5, 0.0, 1.5, 2.5, 3.5, 5.0, 8.0]))
+
+
+def _free_of(likelihood: FreeLikelihood, index: int, theta0: float) -> float:
+    """The free coordinate of one parameter: each scalar has its own."""
+    theta = likelihood.thetas(np.zeros((1, len(likelihood.population.names))))[0].copy()
+    theta[index] = theta0
+    return float(likelihood.free(np.asarray(likelihood.population.theta(theta)))[index])
+
+
+def _thetas(likelihood: FreeLikelihood, index: int, piece: Interval) -> Interval:
+    """An interval of a free coordinate as one of its parameter; infinite ends are ends of the space."""
+    found = []
+    for end in piece:
+        if np.isfinite(end):
+            free = np.zeros((1, len(likelihood.population.names)))
+            free[0, index] = end
+            found.append(float(likelihood.thetas(free)[0, index]))
+        else:
+            constraint: Any = likelihood.population.space[index].constraint
+            edge = getattr(constraint, "upper_bound" if end > 0 else "lower_bound", None)
+            found.append(float(end) if edge is None else float(edge))
+    return min(found), max(found)
