@@ -7,6 +7,7 @@ from numpyro.distributions import constraints
 from scipy import stats
 
 import confide as cf
+from confide.likelihood.mean import told_by_masses
 
 INFLATED = cf.Population(lambda rate: dist.ZeroInflatedPoisson(0.3, rate), {"rate": constraints.positive})
 
@@ -85,3 +86,9 @@ def test_noise_that_does_not_notice_a_long_lattice():
     mean = slope @ np.clip(np.append(x, 20), 1, 20) ** 3
     found = cf.information(cf.Model(cf.populations.poisson(), channel), rate).matrix[0, 0]
     assert found == pytest.approx((mean / 1e7) ** 2, rel=1e-6)
+
+
+def test_a_density_next_to_the_smallest_number_tells_no_more_than_its_score():
+    """1/p overflows there, and the score 2 does not."""
+    matrix, total = told_by_masses._told(np.asarray([[0.5, 2.0**-1074], [1.0, 2.0**-1073]]), 1.0)
+    assert (matrix.item(), total) == (2.0, 0.5)

@@ -15,7 +15,16 @@ from confide._checks import whole
 from confide._precision import float64
 from confide._random import as_key
 from confide.errors import ApproximationWarning, IncompatibleError, InvalidArgument
-from confide.frequentist.exact import Floats, Interval, candidates, level_set, p_values, scan
+from confide.frequentist.exact import (
+    Floats,
+    Interval,
+    candidates,
+    level_set,
+    or_normal,
+    p_values,
+    scan,
+    surely_below,
+)
 from confide.frequentist.likelihood import FreeLikelihood, Peak, maximum
 from confide.frequentist.ratio import Ratio, cutoff
 from confide.frequentist.result import Estimate
@@ -81,10 +90,11 @@ def estimate(
         _require_scalar(likelihood)
     peak = maximum(likelihood)
     if method == "exact":
-        sets, test = _exactly(likelihood, peak, level)
+        sets, test, stood = _exactly(likelihood, peak, level)
     else:
         sets, test = _by_ratio(likelihood, peak, level, method, count, as_key(key))
     notes = [f"{joint.name}: error {joint.error}"] if joint.simulated or joint.approximate else []
+    notes += stood if method == "exact" else ()
     theta = likelihood.thetas(peak.free[None])[0]
     if peak.edge:
         theta = np.asarray([_edge(likelihood, peak.edge * np.inf)])
@@ -126,13 +136,18 @@ def _edge(likelihood: FreeLikelihood, free: float) -> float:
 
 def _exactly(
     likelihood: FreeLikelihood, peak: Peak, level: float
-) -> tuple[dict[str, list[Interval]], Callable[[str, float], float]]:
+) -> tuple[dict[str, list[Interval]], Callable[[str, float], float], tuple[str, ...]]:
     joint = likelihood.joint
     assert isinstance(joint, Disjoint)
     route, model, value = joint.routes[0], joint.models[0], np.reshape(likelihood.values[0], (1,))
 
-    def p_at(free: Floats) -> Floats:
-        return p_values(route, model, likelihood.thetas(free[:, None]), value)[:, 0]
+    stood: list[float] = []
+
+    def excess(free: Floats) -> Floats:
+        thetas = likelihood.thetas(free[:, None])
+        found, normal = or_normal(route, model, thetas, value)
+        stood.extend(thetas[normal & (found > least), 0].tolist())
+        return found - (1.0 - level)
 
     def test(name: str, theta0: float) -> float:
         del name
@@ -141,6 +156,7 @@ def _exactly(
                 p_values(route, model, np.asarray(likelihood.population.theta(theta0)).reshape(1, 1), value)[0, 0]
             )
 
+    least = surely_below(1.0 - level)
     width = float(1.0 / np.sqrt(peak.curvature[0, 0])) if peak.curvature[0, 0] > 0 else np.inf
     points = scan(likelihood.starts()[:, 0], float(peak.free[0]), width)
     other = stand_in(route, model)
@@ -149,10 +165,14 @@ def _exactly(
         assert other is not None
         return p_values(other, model, likelihood.thetas(free[:, None]), value)[:, 0]
 
-    points = candidates(None if other is None else roughly, points)
-    found = level_set(lambda free: p_at(free) - (1.0 - level), points)
+    points = candidates(None if other is None else roughly, points, least)
+    found = level_set(excess, points)
+    notes: tuple[str, ...] = ()
+    if stood:
+        told = f"{min(stood):.4g} to {max(stood):.4g}" if len(stood) > 1 else f"{stood[0]:.4g}"
+        notes = (f"not exact at {likelihood.population.names[0]} = {told}: the normal approximation stands in there",)
     ends = [(_edge(likelihood, low), _edge(likelihood, high)) for low, high in found]
-    return {likelihood.population.names[0]: ends}, test
+    return {likelihood.population.names[0]: ends}, test, notes
 
 
 def _by_ratio(

@@ -97,8 +97,9 @@ def information(model: Model, points: Floats, masses: Floats) -> tuple[Floats, f
 def _told(sums: Floats, weight: Any) -> tuple[Floats, float]:
     """Σ ∂p ∂pᵀ/p and Σ p over nodes, from p and ∂p (1 + d, Y)."""
     p, slopes = sums[0], sums[1:]
-    share = np.where(p > 0, weight / np.where(p > 0, p, 1.0), 0.0)
-    return np.asarray((slopes * share) @ slopes.T), float(np.sum(weight * p))
+    # scores first: beside the smallest numbers 1/p alone is more than the largest
+    scores = np.where(p > 0, slopes / np.where(p > 0, p, 1.0), 0.0)
+    return np.asarray((scores * weight) @ slopes.T), float(np.sum(weight * p))
 
 
 def _at(model: Model, points: Floats, masses: Floats, y: Floats, weight: Floats) -> tuple[Floats, float]:
