@@ -109,6 +109,7 @@ def test_lattices_are_conservative():
         assert np.mean(found <= level) <= level + 4 * np.sqrt(level * (1 - level) / 600)
 
 
+@pytest.mark.slow
 def test_a_set_in_two_pieces():
     channel = cf.Channel(cf.Mean("abs(x)", bounds=(-10, 10)), cf.Gaussian(scale=0.1), n=50)
     found = cf.estimate(P.normal_mean(), cf.Release(channel, 2.0))

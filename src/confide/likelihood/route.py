@@ -98,6 +98,11 @@ class Route(ABC):
         """P(Y ≤ y | θ) and P(Y ≥ y | θ) of scalar values (Y,) at all θ (M, d), each (M, Y); both hold y on a lattice.
 
         None where nothing better is known than integrating the density (`cumulative`).
+
+        >>> import confide as cf
+        >>> channel = cf.Channel(cf.Median("x", bounds=(0, 1)), cf.Laplace(cf.PureDP(1.0)), n=20)
+        >>> cf.Order().tails(cf.Model(cf.populations.beta(), channel), [[2.0, 2.0]], [0.5]) is None
+        True
         """
         del model, thetas, values
         return None

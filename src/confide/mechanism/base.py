@@ -111,7 +111,13 @@ class Law(eqx.Module):
         """The log density (log mass on a lattice) of one released value; of each record's value for `Each`."""
 
     def cdf(self, value: Float[Array, "..."], summary: Float[Array, "..."]) -> Float[Array, "..."]:
-        """P(Y ≤ value) given the summary, where the law knows it."""
+        """P(Y ≤ value) given the summary, where the law knows it.
+
+        >>> import confide as cf
+        >>> law = cf.Channel(cf.Maximum("x", bounds=(0, 1)), cf.SmoothCauchy(cf.PureDP(1.0)), n=9).law
+        >>> hasattr(law, "cdf")
+        True
+        """
         del value, summary
         raise IncompatibleError(f"the law {type(self).__name__} has no distribution function; give it a method `cdf`")
 
