@@ -112,6 +112,7 @@ def test_killed_processes_leave_both_or_neither_on_postgres(tmp_path, postgres):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:there was another ledger")  # there was, on the server: ten, one after another
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])
 def test_five_hundred_killed_processes(kind, tmp_path, postgres, capsys):
     """Ten ledgers of fifty kills each: the whole ledger is checked after every kill, which takes longer as it grows."""
