@@ -70,7 +70,7 @@ if typing.TYPE_CHECKING:
     from confide.published.verify import verify
     from confide.releasing import Audit, Ledger, audit, release
     from confide.reporting import report
-    from confide.statistic import Each, Maximum, Mean, Median, Minimum, Quantile, Statistic
+    from confide.statistic import Each, Histogram, Maximum, Mean, Median, Minimum, Quantile, Statistic
 
 __all__ = [
     "AccuracyError",
@@ -97,6 +97,7 @@ __all__ = [
     "Gibbs",
     "Grid",
     "Hashed",
+    "Histogram",
     "ImputationWarning",
     "IncompatibleError",
     "Information",

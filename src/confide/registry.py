@@ -17,6 +17,7 @@ STATISTICS = {
     "minimum": "Minimum",
     "quantile": "Quantile",
     "each": "Each",
+    "histogram": "Histogram",
 }
 MECHANISMS = {
     "laplace": "Laplace",

@@ -56,3 +56,16 @@ def squared_counts(statistic: Statistic, n: int, step: float, norm: int) -> int 
         return None
     most = Fraction(statistic.sensitivity(1, norm=norm))
     return max(units**2 * (math.floor(most) ** 2 if norm == 1 else math.floor(most**2)), 1)
+
+
+def squared_moves(step: float, norm: int) -> int:
+    """The squared integer sensitivity of a histogram on the lattice of multiples of a step.
+
+    A replaced record takes 1 from one count and gives 1 to another. Where 1 is g whole steps each of them moves by g;
+    otherwise a count that is rounded half up moves by ⌈1/step⌉ steps at most.
+
+    >>> squared_moves(1.0, norm=1), squared_moves(1.0, norm=2), squared_moves(0.5, norm=1)
+    (4, 2, 16)
+    """
+    each = math.ceil(1 / Fraction(repr(float(step))))
+    return (2 * each) ** 2 if norm == 1 else 2 * each**2
