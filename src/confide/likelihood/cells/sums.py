@@ -7,8 +7,8 @@ Given θ the counts c of n records are multinomial with probabilities q, and y_j
 The coefficient is a mean over the circle |z| = λ. For λ at the saddlepoint the tilted weights of c_j, those at μ_j =
 λq_j, have means that add up to n, and what is averaged is the probability that independent c_j with these laws add up
 to n, the most probable sum: nothing cancels. The trapezoidal rule with M points adds P(Σc = n ± M), … to it, which
-Chernoff's bound for log-concave laws puts below rounding. Frequencies end where the product of transforms has decayed;
-where few cells or narrow noise keep it from that, the circle is closed by fast transforms.
+Chernoff's bound puts below rounding. Frequencies end where the product of transforms has decayed; where few cells or
+narrow noise keep it from that, the circle is closed by fast transforms.
 
 The derivative is that of the cell's own weights, n!·[zⁿ] z G_j'(q_j z) Π_{i≠j} G_i(q_i z), which is finite at q_j = 0.
 """
@@ -20,26 +20,25 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import fft
 from scipy.special import gammaln
 
 from confide.errors import AccuracyError
+from confide.likelihood.cells.circle import Circle
+from confide.likelihood.cells.nodes import CellNodes, nodes_of
 from confide.likelihood.cells.window import CountNoise, middle, window
 
 Floats = NDArray[np.float64]
 
-#: frequencies at a time; after this many blocks the circle is closed by fast transforms
-_BLOCK, _MOST_BLOCKS = 32, 6
-#: a product of transforms below this adds nothing any more
-_DECAYED = 1e-18
-#: what Chernoff's bound leaves of a sum that is M away, in logarithms
-_ALIASED = 44.0
-#: numbers in an array of weights, and how much wider a shared window may be than its widest member
-_ROOM, _WIDER = 2**21, 2.0
+#: nodes of all cells that an array of weights of one cell may have, and how much wider than the widest window of one θ
+#: a shared one may be
+_ROOM, _WIDER = 2**20, 3.0
 #: standard deviations that the mean of the sum may be off n: e^{1.5²/2} is half a digit
 _OFF = 1.5
 #: steps of the search for the saddlepoint: each at least halves its bracket, once it has one
 _STEPS = 200
+#: what Chernoff's bound leaves of a sum that is M away, in logarithms, and the tilts at which it is computed, in the
+#: reciprocal of the largest standard deviation of a cell
+_ALIASED, _TILTS = 44.0, np.array([0.15, 0.4, 0.7, 0.9])
 
 
 @dataclass(frozen=True)
@@ -59,7 +58,7 @@ class Counted:
         return self._all(q, slopes=True)
 
     def _all(self, q: Floats, *, slopes: bool) -> tuple[Floats, Floats]:
-        log_p, derivative = np.empty(len(q)), np.empty(q.shape if slopes else (len(q), 0))
+        log_p, derivative = np.empty(len(q)), np.zeros(q.shape)
         log_radius = self._start(q)
         waiting = [np.arange(len(q))]
         while waiting:
@@ -68,8 +67,7 @@ class Counted:
             if parts is not None:
                 waiting += [rows[part] for part in parts]
                 continue
-            tilted = _Tilted(self, q[rows], self._saddle(q[rows], log_radius[rows]))
-            log_p[rows], derivative[rows] = tilted.result(slopes=slopes)
+            log_p[rows], derivative[rows] = self._together(q[rows], log_radius[rows], slopes)
         return log_p, derivative
 
     def _start(self, q: Floats) -> Floats:
@@ -79,6 +77,8 @@ class Counted:
             mean, spread = middle(np, self.noise, np.exp(found)[:, None] * q, self.y)
             step = (self.n - mean.sum(axis=1)) / np.maximum(spread.sum(axis=1), 1e-3)
             found = found + np.clip(step, -1.0, 1.0)
+            if np.all(np.abs(step) ** 2 * spread.sum(axis=1) < 0.1):
+                break
         return found
 
     def _parted(self, q: Floats, log_radius: Floats) -> list[NDArray[np.intp]] | None:
@@ -87,130 +87,109 @@ class Counted:
             return None
         first, last = window(np, self.noise, np.exp(log_radius)[:, None] * q, self.y)
         shared = last.max(axis=0) - first.min(axis=0) + 1
-        widest = (last - first + 1).max()
-        if shared.max() <= _WIDER * widest and len(q) * q.shape[1] * shared.max() <= _ROOM:
+        if np.all(shared <= _WIDER * (last - first + 1).max(axis=0)) and len(q) * shared.max() <= _ROOM:
             return None
         order = np.argsort(first[:, int(np.argmax(shared))], kind="stable")
         return np.array_split(order, 2)
 
-    def _saddle(self, q: Floats, start: Floats) -> Floats:
-        """log λ with the sum of the means within a standard deviation or so of n; the mean grows with λ."""
+    def _together(self, q: Floats, log_radius: Floats, slopes: bool) -> tuple[Floats, Floats]:
+        """log p and its derivatives at θ that share windows; on whole numbers where panels do not resolve it."""
+        for whole in (False, True):
+            weights = self._at_the_saddle(q, log_radius, whole=whole)
+            found = weights.mean_over_circle(slopes=slopes)
+            if found is not None:
+                break
+        assert found is not None  # whole numbers resolve every frequency
+        mass, slope = found
+        if not np.all(mass > 0):
+            raise AccuracyError("the integral of noisy counts lost its digits; please report it")
+        log_p = gammaln(self.n + 1) - self.n * weights.log_radius + weights.log_total.sum(axis=1) + np.log(mass)
+        return log_p, slope / mass[:, None]
+
+    def _at_the_saddle(self, q: Floats, start: Floats, *, whole: bool) -> Tilted:
+        """Weights at λ with the sum of the means within a standard deviation or so of n; the mean grows with λ."""
         found = start.copy()
         below, above = np.full(len(q), -np.inf), np.full(len(q), np.inf)
-        open_ = np.arange(len(q))
         for _ in range(_STEPS):
-            weights = _Tilted(self, q[open_], found[open_])
+            weights = Tilted(self, q, found, whole=whole)
             off, spread = weights.mean.sum(axis=1) - self.n, np.sqrt(weights.variance.sum(axis=1))
             far = np.abs(off) > _OFF * spread + 1e-9
             if not np.any(far):
-                return found
-            open_, off, spread = open_[far], off[far], spread[far]
-            here = found[open_]
-            above[open_] = np.where(off > 0, np.minimum(above[open_], here), above[open_])
-            below[open_] = np.where(off < 0, np.maximum(below[open_], here), below[open_])
-            step = here - np.clip(off / np.maximum(spread**2, 1e-12), -2.0, 2.0)
-            bracketed = np.isfinite(below[open_]) & np.isfinite(above[open_])
-            outside = bracketed & ((step <= below[open_]) | (step >= above[open_]))
+                return weights
+            above = np.where(far & (off > 0), np.minimum(above, found), above)
+            below = np.where(far & (off < 0), np.maximum(below, found), below)
+            step = found - np.clip(off / np.maximum(spread**2, 1e-12), -2.0, 2.0)
+            outside = np.isfinite(below) & np.isfinite(above) & ((step <= below) | (step >= above))
             with np.errstate(invalid="ignore"):
-                found[open_] = np.where(outside, 0.5 * (below[open_] + above[open_]), step)
+                found = np.where(far, np.where(outside, 0.5 * (below + above), step), found)
         raise AccuracyError("the saddlepoint of noisy counts was not found; please report it")
 
 
-class _Tilted:
-    """The weights of every cell at μ = λq, on windows that all θ share."""
+class Tilted:
+    """The weights of every cell at μ = λq, on nodes that all θ share."""
 
-    def __init__(self, counted: Counted, q: Floats, log_radius: Floats) -> None:
+    def __init__(self, counted: Counted, q: Floats, log_radius: Floats, *, whole: bool) -> None:
         self.counted, self.q, self.log_radius = counted, q, log_radius
-        first, last = window(np, counted.noise, np.exp(log_radius)[:, None] * q, counted.y)
-        self.first = first.min(axis=0)
-        self.span = last.max(axis=0) - self.first
-        self.places = np.arange(self.span.max() + 1)
-        counts = self.first[:, None] + self.places
-        fixed = counted.noise.log_g(np, counted.y[:, None], counts) - gammaln(counts + 1)
         with np.errstate(divide="ignore"):
-            log_mu = log_radius[:, None] + np.log(q)
-        none = q == 0
-        log_w = np.where(none, 0.0, log_mu)[..., None] * counts
-        log_w += fixed
+            self.log_mu = log_radius[:, None] + np.log(q)
+        first, last = window(np, counted.noise, np.exp(self.log_mu), counted.y)
+        self.first, self.last = first.min(axis=0), last.max(axis=0)
+        whole = whole or not counted.noise.fits  # counts that are rounded make steps
+        middles = np.minimum(counted.noise.scale, np.sqrt(0.5 * (self.first + self.last) + 1))
+        self.nodes = [
+            nodes_of(low, high, y, scale, whole=whole)
+            for low, high, y, scale in zip(self.first, self.last, counted.y, middles, strict=True)
+        ]
+        self.weights = []
+        self.log_total, self.mean, self.variance = (np.empty(q.shape) for _ in range(3))
+        for j, each in enumerate(self.nodes):
+            self._fill(j, each)
+
+    def _fill(self, j: int, nodes: CellNodes) -> None:
+        """Weights of cell j that add up to one, their mean and variance."""
+        counts = nodes.counts
+        fixed = nodes.log_weights + self.counted.noise.log_g(np, self.counted.y[j], counts) - gammaln(counts + 1)
+        none = self.q[:, j] == 0
+        log_w = np.where(none, 0.0, self.log_mu[:, j])[:, None] * counts + fixed
         if np.any(none):
-            log_w[none] = np.where(counts[np.nonzero(none)[1]] == 0, log_w[none], -np.inf)
-        self.top = log_w.max(axis=-1)
-        log_w -= self.top[..., None]
-        self.w = np.exp(log_w, out=log_w)
-        self.total = self.w.sum(axis=-1)
-        self.above = (self.w @ self.places) / self.total
-        self.mean = self.first + self.above
-        self.variance = np.maximum((self.w @ self.places**2) / self.total - self.above**2, 0.0)
+            log_w[none] = np.where(counts == 0, fixed, -np.inf)
+        top = log_w.max(axis=1)
+        log_w -= top[:, None]
+        w = np.exp(log_w, out=log_w)
+        places = counts - counts[0]
+        moments = w @ np.stack([np.ones_like(places), places, places**2], axis=1)
+        w /= moments[:, :1]
+        above = moments[:, 1] / moments[:, 0]
+        self.weights.append(w)
+        self.log_total[:, j] = top + np.log(moments[:, 0])
+        self.mean[:, j] = counts[0] + above
+        self.variance[:, j] = np.maximum(moments[:, 2] / moments[:, 0] - above**2, 0.0)
+
+    def mean_over_circle(self, *, slopes: bool) -> tuple[Floats, Floats] | None:
+        """P(Σc = n) and its derivatives; None where nodes do not resolve the frequencies that matter."""
+        return Circle(self).mean(self.points(), slopes=slopes)
 
     def points(self) -> int:
-        """M: how many points of the circle keep what is aliased below rounding."""
-        variance = self.variance.sum(axis=1)
-        largest = np.sqrt(self.variance.max(axis=1))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            many = 2 * _ALIASED * largest + np.where(largest > 0, 0.5 * variance / largest, 0.0)
-        apart = np.minimum(_ALIASED * np.sqrt(variance), many) + _OFF * np.sqrt(variance) + 40.0
+        """M: how many points of the circle keep what is aliased below rounding.
+
+        By Chernoff's bound, P(|Σc − E Σc| ≥ x) ≤ e^{−tx} E e^{±t(Σc − E Σc)}, at a few t.
+        """
+        largest = np.sqrt(self.variance.max())
+        if largest == 0:
+            return 2
+        tilts = np.concatenate([_TILTS, -_TILTS]) / largest
+        log_mgf = np.zeros((len(self.q), tilts.size))
+        for j, (nodes, w) in enumerate(zip(self.nodes, self.weights, strict=True)):
+            from_mean = nodes.counts - self.mean[:, j].mean()
+            exponent = np.outer(from_mean, tilts)
+            top = exponent.max(axis=0)
+            shift = np.outer(self.mean[:, j].mean() - self.mean[:, j], tilts)
+            with np.errstate(divide="ignore"):
+                log_mgf += np.log(w @ np.exp(exponent - top)) + top + shift
+        far = ((_ALIASED + np.maximum(log_mgf, 0.0)) / np.abs(tilts)).reshape(len(self.q), 2, -1)
+        apart = far.min(axis=2).max() + _OFF * np.sqrt(self.variance.sum(axis=1).max()) + 2
         # sums lie between those of the windows' ends, and n among them
-        low, high = self.first.sum(), self.first.sum() + self.span.sum()
-        return int(min(np.ceil(apart.max()), max(high - self.counted.n, self.counted.n - low) + 1))
-
-    def result(self, *, slopes: bool) -> tuple[Floats, Floats]:
-        """log p and its derivatives."""
-        m, n = self.points(), self.counted.n
-        mass, slope = self._by_blocks(m, slopes=slopes) or self._by_fft(m, slopes=slopes)
-        if not np.all(mass > 0):
-            raise AccuracyError("the integral of noisy counts lost its digits; please report it")
-        log_p = gammaln(n + 1) - n * self.log_radius + self.top.sum(axis=1) + np.log(self.total).sum(axis=1)
-        return log_p + np.log(mass), slope / mass[:, None] if slopes else np.empty((len(mass), 0))
-
-    def _by_blocks(self, m: int, *, slopes: bool) -> tuple[Floats, Floats] | None:
-        mass, slope = np.zeros(len(self.q)), np.zeros(self.q.shape)
-        for block in range(_MOST_BLOCKS):
-            k = np.arange(block * _BLOCK, min((block + 1) * _BLOCK, m // 2 + 1))
-            angle = (2 * math.pi / m) * (np.outer(self.places, k) % m)
-            waves = np.concatenate([np.cos(angle), np.sin(angle)], axis=1)
-            transforms = _complex(self.w @ waves)
-            ahead = _complex((self.w * self.places) @ waves) if slopes else None
-            product = self._add(k, m, transforms, ahead, mass, slope)
-            if k[-1] == m // 2 or np.all(np.abs(product[:, -4:]) < _DECAYED):
-                return mass, slope
-        return None
-
-    def _by_fft(self, m: int, *, slopes: bool) -> tuple[Floats, Floats]:
-        size = fft.next_fast_len(max(m, self.places.size), real=True)
-        mass, slope = np.zeros(len(self.q)), np.zeros(self.q.shape)
-        transforms = fft.rfft(self.w, size).conj()
-        ahead = fft.rfft(self.w * self.places, size).conj() if slopes else None
-        self._add(np.arange(size // 2 + 1), size, transforms, ahead, mass, slope)
-        return mass, slope
-
-    def _add(self, k: Floats, m: int, transforms: Floats, ahead: Floats | None, mass: Floats, slope: Floats) -> Floats:
-        """The share of frequencies k in the mass at n, and in its derivatives."""
-        transforms = transforms / self.total[..., None]
-        product = np.prod(transforms, axis=1)
-        angle = (2 * math.pi / m) * ((k * int(self.first.sum() - self.counted.n)) % m)
-        twice = np.where((k == 0) | (2 * k == m), 1.0, 2.0) / m
-        phase = twice * np.exp(1j * angle)
-        mass += np.real(product @ phase)
-        if ahead is not None:
-            slope += np.real(self._derivatives(k, m, transforms, ahead) @ phase)
-        return product
-
-    def _derivatives(self, k: Floats, m: int, transforms: Floats, ahead: Floats) -> Floats:
-        """z G_j'(q_j z) Π_{i≠j} G_i(q_i z), in units of Π G_i at the radius; (T, J, K)."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            own = (ahead / self.total[..., None] + self.first[:, None] * transforms) / self.q[..., None]
-        none = self.q == 0
-        if np.any(none):  # then c = 1 is all there is, as c = 0 is of the cell itself
-            noise, y = self.counted.noise, self.counted.y
-            rise = self.log_radius[:, None] + noise.log_g(np, y, 1.0) - noise.log_g(np, y, 0.0)
-            own[none] = np.exp(rise[none])[:, None] * np.exp(2j * math.pi / m * k)
-        ones = np.ones_like(transforms[:, :1])
-        before = np.concatenate([ones, np.cumprod(transforms[:, :-1], axis=1)], axis=1)
-        after = np.concatenate([ones, np.cumprod(transforms[:, :0:-1], axis=1)], axis=1)[:, ::-1]
-        return np.asarray(own * before * after)
-
-
-def _complex(both: Floats) -> Floats:
-    """Cosine and sine sums, one after the other on the last axis, as complex numbers."""
-    half = both.shape[-1] // 2
-    return np.asarray(both[..., :half] + 1j * both[..., half:])
+        low, high = self.first.sum(), sum(float(nodes.counts[-1]) for nodes in self.nodes)
+        low = sum(float(nodes.counts[0]) for nodes in self.nodes)
+        n = self.counted.n
+        return max(int(min(np.ceil(apart), max(high - n, n - low) + 1)), 2)

@@ -28,9 +28,14 @@ class CountNoise:
     #: log g(0)
     peak: Any
 
+    @property
+    def fits(self) -> bool:
+        """Whether whole numbers are on the noise's lattice, or it has none: then nothing is rounded."""
+        return self.step is None or (self.step <= 1 and abs(1 / self.step - round(1 / self.step)) < 1e-9)
+
     def log_g(self, namespace: Any, y: Any, counts: Any) -> Any:
         """log g(y − c) of whole numbers c."""
-        centre = counts if self.step is None else self.step * namespace.floor(counts / self.step + 0.5)
+        centre = counts if self.fits else self.step * namespace.floor(counts / self.step + 0.5)
         v = (y - centre) / self.scale
         return self.peak - (namespace.abs(v) if self.exponential else 0.5 * v * v)
 
