@@ -28,6 +28,7 @@ from confide.releasing.noise import Kind, check_scale, draw, gaussian_scale, lap
 from confide.releasing.quantise import StepGrid, grid_of
 from confide.releasing.ranks import RanksPlan, Smooth
 from confide.releasing.whole_numbers import Plan
+from confide.statistic.columns import bounds_by_name
 
 #: how much more noise than the model's a release may have; rounding ranges outward takes a thousandth of this
 EXCESS = Fraction(1, 1000)
@@ -111,18 +112,13 @@ def _planned(channel: Channel) -> Plan:
         raise IncompatibleError(
             "a Noiseless channel protects nobody, so it is never released; choose a mechanism with noise"
         )
-    if channel.statistic.columns != ("x",):
-        raise IncompatibleError(
-            f"{channel.statistic!r} is about rows with several columns, which cannot be released yet; release an "
-            "expression of one column x, with bounds as a pair"
-        )
     for transform in channel.statistic.transforms:
         if not isinstance(transform, Expression):
             raise IncompatibleError(
                 f"{channel.statistic!r} computes a Python function, whose range is a claim and not a proof, and which "
                 "no database can run; write it as a text in the expression language"
             )
-        check_evaluable(transform.tree, channel.statistic.bounds)
+        check_evaluable(transform.tree, bounds_by_name(channel.statistic))
     _check_form(channel)
     match channel.law:
         case SmoothLaw():

@@ -28,6 +28,8 @@ from confide.expression import Expression
 from confide.expression.database import column_of, double, read_in_database
 from confide.mechanism import squared_steps
 from confide.published.value import lattice_step
+from confide.statistic import Statistic
+from confide.statistic.columns import bounds_by_name
 
 #: the step is at most this share of the noise scale
 FINENESS = Fraction(1, 2**20)
@@ -139,17 +141,30 @@ def _too_fine(channel: Channel) -> IncompatibleError:
     )
 
 
-def quantised(channel: Channel, grid: StepGrid, table: Any, column: str, engine: str) -> Any:
+def engine_columns(statistic: Statistic) -> dict[str, str]:
+    """What the columns of a statistic are called in the engine.
+
+    >>> import confide as cf
+    >>> engine_columns(cf.Mean("age * cost", bounds={"age": (18, 90), "cost": (10, 50_000)}))
+    {'age': 'x0', 'cost': 'x1'}
+    """
+    names = statistic.columns
+    return {"x": "x"} if names == ("x",) else {name: f"x{index}" for index, name in enumerate(names)}
+
+
+def quantised(channel: Channel, grid: StepGrid, table: Any, engine: str) -> Any:
     """The table with a column q0, q1, … of 64-bit integers for each coordinate of s, clamped to the grid's ends.
 
-    Doubles are clipped to the bounds before s, as the model does; then s is rounded and clamped as an integer,
-    which is what the guarantee rests on.
+    Doubles are clipped to the bounds before s, each column on its own, as the model does; then s is rounded and clamped
+    as an integer, which is what the guarantee rests on.
     """
-    low, high = channel.statistic.bounds
-    table = table.mutate(**{column: _between(table[column], double(low), double(high))})
+    columns = engine_columns(channel.statistic)
+    for name, (low, high) in bounds_by_name(channel.statistic).items():
+        column = columns[name]
+        table = table.mutate(**{column: _between(table[column], double(low), double(high))})
     for index, transform in enumerate(channel.statistic.transforms):
         assert isinstance(transform, Expression)
-        table, value = read_in_database(transform.tree, table, column, engine)
+        table, value = read_in_database(transform.tree, table, columns, engine)
         # each stage takes time with every record: s has one where it is needed more than once
         staged = channel.law.answers is not None or grid.step > 1
         table = table.mutate(**{f"s{index}": column_of(table, value)}) if staged else table
