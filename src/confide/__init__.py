@@ -49,7 +49,7 @@ if typing.TYPE_CHECKING:
     from confide.inference.methods import MH, MHAAR, NUTS, PMMH, Correlated, Gibbs, Grid, OwnKernel
     from confide.inference.sbc import sbc
     from confide.information import Information, information
-    from confide.likelihood import Normal, Order, PerRecord, Pool, Response, Route, Share, Spectral
+    from confide.likelihood import Cells, Normal, Order, PerRecord, Pool, Response, Route, Share, Spectral
     from confide.mechanism import (
         Exponential,
         Gaussian,
@@ -79,6 +79,7 @@ __all__ = [
     "Audit",
     "BudgetError",
     "Calibration",
+    "Cells",
     "Channel",
     "Comparison",
     "ConfideError",

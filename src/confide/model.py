@@ -49,7 +49,10 @@ class Model:
             )
         if not isinstance(self.channel, Channel):
             raise InvalidArgument("channel", self.channel, "is not a channel", "use Channel(statistic, mechanism, n)")
-        if lacking := [name for name in self.channel.statistic.columns if name not in self.population.columns]:
+        # a population of numbers gives the one column that is counted, or the codes of cells
+        named = not (self.channel.statistic.counts and self.population.rows is None)
+        columns = self.channel.statistic.columns if named else ()
+        if lacking := [name for name in columns if name not in self.population.columns]:
             raise IncompatibleError(
                 f"{self.channel.statistic!r} is about the column {lacking[0]!r}, but a record of "
                 f"{self.population.name} has {', '.join(self.population.columns)}; correct the name, or give a "

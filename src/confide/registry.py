@@ -40,6 +40,7 @@ ROUTES = {
     "response": "Response",
     "records": "PerRecord",
     "share": "Share",
+    "cells": "Cells",
     "spectral": "Spectral",
     "order": "Order",
     "pool": "Pool",

@@ -56,7 +56,7 @@ def information(
     if not isinstance(method, Route) and method != "auto" and method not in METHODS:
         remedy = f"use 'auto', one of {', '.join(METHODS)}, or a route such as Spectral()"
         raise InvalidArgument("method", method, "is not a method", remedy)
-    if model.population.rows is not None:
+    if model.population.rows is not None and not model.channel.statistic.counts:
         model.population.rows()  # which says that there is none yet
     thetas = np.asarray(model.population.theta(theta))
     rows = thetas.reshape(-1, thetas.shape[-1])

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from confide import registry
 from confide.errors import ApproximationWarning, IncompatibleError, InvalidArgument
+from confide.likelihood.cells.route import Cells
 from confide.likelihood.local.records import PerRecord
 from confide.likelihood.local.response import Response
 from confide.likelihood.mean.normal import Normal
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ROUTES",
+    "Cells",
     "Normal",
     "Order",
     "PerRecord",
@@ -53,7 +55,7 @@ def as_route(route: str | Route) -> Route | None:
 
 def choose_route(model: Model, route: str | Route = "auto") -> Route:
     """The route that is asked for, or the first that serves; an error that says why none does."""
-    if model.population.rows is not None:
+    if model.population.rows is not None and not model.channel.statistic.counts:
         model.population.rows()  # which says that no route serves rows yet
     asked = as_route(route)
     if asked is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,7 +47,7 @@ class Circle:
         self._add(np.arange(size // 2 + 1), size, self._fast_transforms(size, slopes=slopes), mass, slope)
         return mass, slope
 
-    def _transforms(self, k: Floats, m: int, *, slopes: bool) -> tuple[Floats, Floats | None]:
+    def _transforms(self, k: Any, m: int, *, slopes: bool) -> tuple[Floats, Floats | None]:
         """E e^{iφ(c − start)} of each cell, and E (c − start) e^{iφ(c − start)}; (T, J, K)."""
         found, ahead = [], []
         for nodes, w in zip(self.tilted.nodes, self.tilted.weights, strict=True):
@@ -68,9 +68,7 @@ class Circle:
                 ahead.append(fft.rfft(w * (nodes.counts - nodes.counts[0]), size).conj())
         return np.stack(found, axis=1), np.stack(ahead, axis=1) if slopes else None
 
-    def _add(
-        self, k: Floats, m: int, transforms: tuple[Floats, Floats | None], mass: Floats, slope: Floats
-    ) -> Floats:
+    def _add(self, k: Any, m: int, transforms: tuple[Floats, Floats | None], mass: Floats, slope: Floats) -> Floats:
         """The share of frequencies k in the mass at n, and in its derivatives; the product of the transforms."""
         own, ahead = transforms
         product = np.asarray(np.prod(own, axis=1))
@@ -84,7 +82,7 @@ class Circle:
             slope += np.real(self._derivatives(k, m, own, ahead) @ phase)
         return product
 
-    def _derivatives(self, k: Floats, m: int, transforms: Floats, ahead: Floats) -> Floats:
+    def _derivatives(self, k: Any, m: int, transforms: Floats, ahead: Floats) -> Floats:
         """z G_j'(q_j z) Π_{i≠j} G_i(q_i z), in units of Π G_i at the radius; (T, J, K)."""
         tilted = self.tilted
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -92,7 +90,7 @@ class Circle:
         none = tilted.q == 0
         if np.any(none):  # then c = 1 is all there is, as c = 0 is of the cell itself
             noise, y = tilted.counted.noise, tilted.counted.y
-            rise = tilted.log_radius[:, None] + noise.log_g(np, y, 1.0) - noise.log_g(np, y, 0.0)
+            rise = tilted.log_radius[:, None] + (noise.log_g(np, y, 1.0) - noise.log_g(np, y, 0.0))
             own[none] = np.exp(rise[none])[:, None] * np.exp(2j * math.pi / m * k)
         ones = np.ones_like(transforms[:, :1])
         before = np.concatenate([ones, np.cumprod(transforms[:, :-1], axis=1)], axis=1)

@@ -16,7 +16,7 @@ The derivative is that of the cell's own weights, n!·[zⁿ] z G_j'(q_j z) Π_{i
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,7 +43,7 @@ _ALIASED, _TILTS = 44.0, np.array([0.15, 0.4, 0.7, 0.9])
 
 @dataclass(frozen=True)
 class Counted:
-    """Published numbers of the cells, their noise, and how many records there are."""
+    """Published numbers of the cells, (J,) or a row (T, J) for each θ, their noise, and how many records there are."""
 
     y: Floats
     noise: CountNoise
@@ -63,11 +63,12 @@ class Counted:
         waiting = [np.arange(len(q))]
         while waiting:
             rows = waiting.pop()
-            parts = self._parted(q[rows], log_radius[rows])
+            some = self if self.y.ndim == 1 else replace(self, y=self.y[rows])
+            parts = some._parted(q[rows], log_radius[rows])
             if parts is not None:
                 waiting += [rows[part] for part in parts]
                 continue
-            log_p[rows], derivative[rows] = self._together(q[rows], log_radius[rows], slopes)
+            log_p[rows], derivative[rows] = some._together(q[rows], log_radius[rows], slopes)
         return log_p, derivative
 
     def _start(self, q: Floats) -> Floats:
@@ -134,13 +135,13 @@ class Tilted:
             self.log_mu = log_radius[:, None] + np.log(q)
         first, last = window(np, counted.noise, np.exp(self.log_mu), counted.y)
         self.first, self.last = first.min(axis=0), last.max(axis=0)
-        whole = whole or not counted.noise.fits  # counts that are rounded make steps
+        whole = whole or counted.y.ndim == 2  # tables of their own have kinks of their own
         middles = np.minimum(counted.noise.scale, np.sqrt(0.5 * (self.first + self.last) + 1))
         self.nodes = [
             nodes_of(low, high, y, scale, whole=whole)
-            for low, high, y, scale in zip(self.first, self.last, counted.y, middles, strict=True)
+            for low, high, y, scale in zip(self.first, self.last, np.atleast_2d(counted.y)[0], middles, strict=True)
         ]
-        self.weights = []
+        self.weights: list[Floats] = []
         self.log_total, self.mean, self.variance = (np.empty(q.shape) for _ in range(3))
         for j, each in enumerate(self.nodes):
             self._fill(j, each)
@@ -148,11 +149,12 @@ class Tilted:
     def _fill(self, j: int, nodes: CellNodes) -> None:
         """Weights of cell j that add up to one, their mean and variance."""
         counts = nodes.counts
-        fixed = nodes.log_weights + self.counted.noise.log_g(np, self.counted.y[j], counts) - gammaln(counts + 1)
+        y = self.counted.y[..., j, None]
+        fixed = nodes.log_weights + self.counted.noise.log_g(np, y, counts) - gammaln(counts + 1)
         none = self.q[:, j] == 0
         log_w = np.where(none, 0.0, self.log_mu[:, j])[:, None] * counts + fixed
         if np.any(none):
-            log_w[none] = np.where(counts == 0, fixed, -np.inf)
+            log_w[none] = np.where(counts == 0, np.broadcast_to(fixed, log_w.shape)[none], -np.inf)
         top = log_w.max(axis=1)
         log_w -= top[:, None]
         w = np.exp(log_w, out=log_w)

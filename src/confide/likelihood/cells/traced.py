@@ -17,7 +17,7 @@ from jax.scipy.special import gammaln
 from confide.likelihood.cells.window import CountNoise, middle, window
 
 #: whole numbers, and frequencies, that are summed at once
-_CHUNK, _BLOCK = 64, 32
+_CHUNK, _BLOCK = 32, 32
 #: as in `sums`
 _DECAYED, _ALIASED, _OFF = 1e-18, 44.0, 1.5
 #: steps towards the saddlepoint, at most
@@ -25,26 +25,25 @@ _STEPS = 200
 
 
 @partial(jax.custom_jvp, nondiff_argnums=(3, 4))
-def log_p(q: jax.Array, y: jax.Array, numbers: Any, exponential: bool, fits: tuple[int, Any]) -> jax.Array:
-    """log p(y | q) of cells (J,); `numbers` are the noise's scale and peak, `fits` is n and the step."""
-    return _value_and_slopes(q, y, numbers, exponential, fits)[0]
+def log_p(q: jax.Array, y: jax.Array, numbers: Any, exponential: bool, n: int) -> jax.Array:
+    """log p(y | q) of cells (J,); `numbers` are the noise's scale and peak."""
+    return _value_and_slopes(q, y, numbers, exponential, n)[0]
 
 
 @log_p.defjvp
-def _log_p_jvp(exponential: bool, fits: tuple[int, Any], primals: Any, tangents: Any) -> tuple[jax.Array, jax.Array]:
-    value, slopes = _value_and_slopes(*primals, exponential, fits)
+def _log_p_jvp(exponential: bool, n: int, primals: Any, tangents: Any) -> tuple[jax.Array, jax.Array]:
+    q, y, numbers = primals
+    value, slopes = _value_and_slopes(q, y, numbers, exponential, n)
     return value, jnp.sum(slopes * tangents[0])
 
 
 def _value_and_slopes(
-    q: jax.Array, y: jax.Array, numbers: Any, exponential: bool, fits: tuple[int, Any]
+    q: jax.Array, y: jax.Array, numbers: Any, exponential: bool, n: int
 ) -> tuple[jax.Array, jax.Array]:
     q, y, numbers = (jax.lax.stop_gradient(part) for part in (q, y, numbers))
-    n, step = fits
-    noise = CountNoise(exponential, numbers[0], step, numbers[1])
+    noise = CountNoise(exponential, numbers[0], numbers[1])
     sums = _Sums(noise, q, y, n)
-    log_radius = _saddle(sums)
-    return sums.integral(log_radius)
+    return sums.integral(*_saddle(sums))
 
 
 class _Sums:
@@ -77,8 +76,8 @@ class _Sums:
         log_w = counts * log_mu[:, None] + self.noise.log_g(jnp, self.y[:, None], counts) - factorial - top[:, None]
         return jnp.where(self.some[:, None] | (counts == 0), jnp.exp(log_w), 0.0)
 
-    def moments(self, log_radius: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """The mean and the variance of each cell's count."""
+    def moments(self, log_radius: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
+        """The sum of the weights of each cell, and the mean and the variance of its count."""
         first, top, chunks = self.windows(log_radius)
 
         def add(i: jax.Array, total: jax.Array) -> jax.Array:
@@ -88,7 +87,7 @@ class _Sums:
 
         total = jax.lax.fori_loop(0, chunks, add, jnp.zeros((self.q.size, 3)))
         above = total[:, 1] / total[:, 0]
-        return first + above, jnp.maximum(total[:, 2] / total[:, 0] - above**2, 0.0)
+        return total[:, 0], first + above, jnp.maximum(total[:, 2] / total[:, 0] - above**2, 0.0)
 
     def transforms(
         self, k: jax.Array, m: jax.Array, log_radius: jax.Array, found: tuple[Any, ...]
@@ -107,20 +106,18 @@ class _Sums:
         both: tuple[jax.Array, jax.Array] = jax.lax.fori_loop(0, chunks, add, (zero, zero))
         return both
 
-    def integral(self, log_radius: jax.Array) -> tuple[jax.Array, jax.Array]:
+    def integral(self, log_radius: jax.Array, total: jax.Array, variance: jax.Array) -> tuple[jax.Array, jax.Array]:
         """log p and its derivatives in q."""
         found = first, top, _ = self.windows(log_radius)
-        _, variance = self.moments(log_radius)
-        total = jnp.real(self.transforms(jnp.zeros(1), jnp.ones(()), log_radius, found)[0][:, 0])
         m = _points(variance)
         rise = log_radius + self.noise.log_g(jnp, self.y, 1.0) - self.noise.log_g(jnp, self.y, 0.0)
         at_none = jnp.exp(jnp.where(self.some, 0.0, rise))
 
-        def more(state: tuple[jax.Array, ...]) -> jax.Array:
+        def more(state: Any) -> jax.Array:
             block, last = state[:2]
             return (block * _BLOCK <= m / 2) & (last >= _DECAYED)
 
-        def add(state: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
+        def add(state: Any) -> Any:
             block, _, mass, slopes = state
             k = block * _BLOCK + jnp.arange(_BLOCK, dtype=float)
             own, ahead = (part / total[:, None] for part in self.transforms(k, m, log_radius, found))
@@ -156,30 +153,34 @@ def _points(variance: jax.Array) -> jax.Array:
     return jnp.ceil(jnp.minimum(_ALIASED * jnp.sqrt(total), many) + _OFF * jnp.sqrt(total) + 40.0)
 
 
-def _saddle(sums: _Sums) -> jax.Array:
-    """log λ with the sum of the means within a standard deviation or so of n: Newton's steps within a bracket."""
+def _saddle(sums: _Sums) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """log λ with the sum of the means within a standard deviation or so of n, by Newton's steps within a bracket.
+
+    And the sums of the weights there, and the variances.
+    """
 
     def guess(_: int, log_radius: jax.Array) -> jax.Array:
         mean, spread = middle(jnp, sums.noise, jnp.exp(log_radius) * sums.q, sums.y)
         return log_radius + jnp.clip((sums.n - jnp.sum(mean)) / jnp.maximum(jnp.sum(spread), 1e-3), -1.0, 1.0)
 
-    def unfinished(state: tuple[jax.Array, ...]) -> jax.Array:
+    def unfinished(state: Any) -> jax.Array:
         return state[3] & (state[4] < _STEPS)
 
-    def improve(state: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
-        here, below, above, _, steps = state
-        mean, variance = sums.moments(here)
+    def improve(state: Any) -> Any:
+        here, below, above, _, steps, *_ = state
+        weight, mean, variance = sums.moments(here)
         off, total = jnp.sum(mean) - sums.n, jnp.sum(variance)
         far = jnp.abs(off) > _OFF * jnp.sqrt(total) + 1e-9
         above = jnp.where(far & (off > 0), jnp.minimum(above, here), above)
         below = jnp.where(far & (off < 0), jnp.maximum(below, here), below)
         step = here - jnp.clip(off / jnp.maximum(total, 1e-12), -2.0, 2.0)
         bracketed = jnp.isfinite(below) & jnp.isfinite(above)
-        middle_ = 0.5 * (jnp.where(bracketed, below, 0.0) + jnp.where(bracketed, above, 0.0))
-        step = jnp.where(bracketed & ((step <= below) | (step >= above)), middle_, step)
-        return jnp.where(far, step, here), below, above, far, steps + 1
+        halved = 0.5 * (jnp.where(bracketed, below, 0.0) + jnp.where(bracketed, above, 0.0))
+        step = jnp.where(bracketed & ((step <= below) | (step >= above)), halved, step)
+        return jnp.where(far, step, here), below, above, far, steps + 1, weight, variance
 
     start = jax.lax.fori_loop(0, 8, guess, jnp.asarray(math.log(sums.n)))
-    infinite = jnp.full((), jnp.inf)
-    state = (start, -infinite, infinite, jnp.asarray(True), jnp.zeros((), jnp.int32))
-    return jax.lax.while_loop(unfinished, improve, state)[0]
+    infinite, none = jnp.full((), jnp.inf), jnp.ones(sums.q.size)
+    state = (start, -infinite, infinite, jnp.asarray(True), jnp.zeros((), jnp.int32), none, none)
+    found = jax.lax.while_loop(unfinished, improve, state)
+    return found[0], found[5], found[6]

@@ -19,24 +19,16 @@ _SLACK = 3.0
 
 @dataclass(frozen=True)
 class CountNoise:
-    """The noise on a count: log g(v) = peak − |v|/scale, or peak − v²/2scale²; counts are rounded to its lattice."""
+    """The noise on a count: log g(v) = peak − |v|/scale, or peak − v²/2scale², on the line or on whole numbers."""
 
     exponential: bool
     scale: Any
-    #: None on the line
-    step: Any
     #: log g(0)
     peak: Any
 
-    @property
-    def fits(self) -> bool:
-        """Whether whole numbers are on the noise's lattice, or it has none: then nothing is rounded."""
-        return self.step is None or (self.step <= 1 and abs(1 / self.step - round(1 / self.step)) < 1e-9)
-
     def log_g(self, namespace: Any, y: Any, counts: Any) -> Any:
-        """log g(y − c) of whole numbers c."""
-        centre = counts if self.fits else self.step * namespace.floor(counts / self.step + 0.5)
-        v = (y - centre) / self.scale
+        """log g(y − c)."""
+        v = (y - counts) / self.scale
         return self.peak - (namespace.abs(v) if self.exponential else 0.5 * v * v)
 
 
@@ -93,18 +85,19 @@ def window(namespace: Any, noise: CountNoise, mu: Any, y: Any) -> tuple[Any, Any
         mode = namespace.floor(namespace.minimum(namespace.maximum(y, low), high))
         slope = namespace.log((mode + 1) / safe)
         right = slope + namespace.where(mode + 1 > y, 1.0, -1.0) / noise.scale
-        left = -namespace.log(namespace.maximum(mode, 0.5) / safe) + namespace.where(mode < y + 1, 1.0, -1.0) / noise.scale
+        left = (
+            -namespace.log(namespace.maximum(mode, 0.5) / safe) + namespace.where(mode < y + 1, 1.0, -1.0) / noise.scale
+        )
         bend = 0.0
     else:
         mode = namespace.floor(middle(namespace, noise, mu, y)[0])
         right = left = namespace.zeros_like(mode)
         bend = 0.5 / noise.scale**2
-    slack = _SLACK + (0.0 if noise.step is None else noise.step)
     reach = DROP / 3 + namespace.sqrt(DROP**2 / 9 + 2 * DROP * (mode + 2))
     up = _fall(namespace, right, bend + 0.5 / (mode + 2 + reach / 3))
     down = _fall(namespace, left, bend + 0.5 / (mode + 1))
-    first = namespace.maximum(namespace.floor(mode - down - slack), 0.0)
-    last = namespace.ceil(mode + up + slack)
+    first = namespace.maximum(namespace.floor(mode - down - _SLACK), 0.0)
+    last = namespace.ceil(mode + up + _SLACK)
     return namespace.where(positive, first, 0.0), namespace.where(positive, last, 2.0)
 
 
