@@ -10,7 +10,7 @@ from typing import Any
 
 from confide.privacy import Privacy
 from confide.published.errors import BudgetError
-from confide.published.part import Hashed, Part, Rows, extent
+from confide.published.part import Part, extent
 from confide.published.terms import decode_privacy, encode_part, encode_privacy
 from confide.releasing.ledger import budget as budgets
 from confide.releasing.ledger.book import Book, damaged, now
@@ -101,7 +101,7 @@ def load(book: Book, dataset: str) -> Account:
 
 def charge(book: Book, account: Account, guarantee: Privacy, part: Part | str | None, scheme: str | None) -> Charge:
     """What a release would cost; refused where the budget cannot pay."""
-    if scheme is None or not isinstance(part, Rows | Hashed):
+    if scheme is None or not isinstance(part, Part):
         asked = Charge(guarantee, part, None, budgets.plus(account.spent, cost_of(account, guarantee)))
     else:
         asked = parallel(book, account, guarantee, part, scheme)

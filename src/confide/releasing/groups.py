@@ -1,0 +1,54 @@
+"""Releases by group: the same statistic of the records of each group, whose sizes are public and whose members fixed.
+
+Groups come from a public list, never from the data. A record is in one group at most, and a neighbour is replaced
+within its group, so that releases from all groups cost what the dearest of them costs (`published.part.Group`). What is
+in no group of the list is in no release.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping
+from dataclasses import replace
+
+from confide.channel import Channel
+from confide.errors import InvalidArgument
+from confide.published.part import Group, Part
+from confide.statistic.columns import as_list
+
+_REMEDY = 'say how many records each group has, as in groups={"f": 6100, "m": 5900}'
+
+
+def parts_of(channel: Channel, by: object, groups: object, part: Part | str | None) -> dict[str, tuple[Channel, Group]]:
+    """The channel of each group and the part that its records are.
+
+    >>> import confide as cf
+    >>> channel = cf.Channel(cf.Mean("x", bounds=(0, 1)), cf.Laplace(cf.PureDP(1.0)), n=10)
+    >>> parts_of(channel, "sex", {"f": 6, "m": 4}, None)["m"][1]
+    Group(column='sex', value='m')
+    """
+    if not isinstance(by, str) or not by:
+        raise InvalidArgument("by", by, "is not the name of a column", 'name the public attribute, as in by="sex"')
+    if part is not None:
+        raise InvalidArgument("part", part, "is given beside groups, which are parts", "leave one of them out")
+    sizes = _sizes(channel, groups)
+    return {name: (replace(channel, n=size), Group(by, name)) for name, size in sizes.items()}
+
+
+def _sizes(channel: Channel, groups: object) -> dict[str, int]:
+    """How many records each group has: public numbers, which are those of the channel together."""
+    if not isinstance(groups, Mapping):
+        raise InvalidArgument("groups", groups, "does not say how many records each group has", _REMEDY)
+    found = {}
+    for name in as_list("groups", groups):
+        try:
+            size = -1 if isinstance(groups[name], bool) else operator.index(groups[name])
+        except TypeError:
+            size = -1
+        if size < 1:
+            raise InvalidArgument(f"groups[{name!r}]", groups[name], "is no number of records", _REMEDY)
+        found[name] = size
+    if sum(found.values()) != channel.n:
+        problem = f"has {sum(found.values()):,} records in all, but the channel is made for n = {channel.n:,}"
+        raise InvalidArgument("groups", dict(groups), problem, "both are public: correct one of them")
+    return found
