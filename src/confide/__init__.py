@@ -96,7 +96,7 @@ __all__ = [
     "Gaussian",
     "Gibbs",
     "Grid",
-    "Group",
+    "Grouped",
     "Hashed",
     "ImputationWarning",
     "IncompatibleError",
@@ -201,7 +201,7 @@ _LAZY = {
         "confide.prior": ("Prior",),
         "confide.privacy": ("Privacy", "account", "compose", *registry.GUARANTEES.values()),
         "confide.published": (
-            "BudgetError", "DataError", "FileError", "Group", "Hashed", "LedgerError", "Release", "Rows", "Statement",
+            "BudgetError", "DataError", "FileError", "Grouped", "Hashed", "LedgerError", "Release", "Rows", "Statement",
         ),
         "confide.published.verify": ("verify",),
         "confide.releasing": ("Audit", "Ledger", "audit", "release"),

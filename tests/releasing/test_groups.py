@@ -28,16 +28,16 @@ def test_every_reader_finds_the_members_of_a_group(reader, tmp_path):
         data = {name: cells * 10 for name, cells in data.items()}
     times = len(data["x"]) // 7
     made = READERS[reader](tmp_path, data)
-    assert sums(cf.Group("ward", "f"), made, 3 * times) == 9 * times
-    assert sums(cf.Group("ward", "m"), made, 2 * times) == 6 * times
-    assert sums(cf.Group("ward", "d"), made, times) == 8 * times
+    assert sums(cf.Grouped("ward", "f"), made, 3 * times) == 9 * times
+    assert sums(cf.Grouped("ward", "m"), made, 2 * times) == 6 * times
+    assert sums(cf.Grouped("ward", "d"), made, times) == 8 * times
 
 
 def test_releases_by_group(tmp_path):
     made = cf.release(CHANNEL, PEOPLE, column="x", by="sex", groups=GROUPS, purpose="a test")
     assert list(made) == ["f", "m"]
     for name, release in made.items():
-        assert release.part == cf.Group("sex", name)
+        assert release.part == cf.Grouped("sex", name)
         assert release.channel == cf.Channel(CHANNEL.statistic, CHANNEL.mechanism, GROUPS[name])
         path = tmp_path / f"{name}.json"
         release.save(path)
@@ -63,7 +63,7 @@ def test_groups_are_charged_in_parallel(tmp_path):
     assert book.spent("people") == cf.PureDP(2.0)
     # groups by another attribute say nothing about who is in these
     half = cf.Channel(CHANNEL.statistic, cf.Laplace(cf.PureDP(0.5)), n=1)
-    cf.release(half, tmp_path / "people.parquet", part=cf.Group("sex", "d"), **ask)
+    cf.release(half, tmp_path / "people.parquet", part=cf.Grouped("sex", "d"), **ask)
     assert book.spent("people") == cf.PureDP(2.0)
     with pytest.raises(BudgetError):
         cf.release(CHANNEL, tmp_path / "people.parquet", by="sex", groups=GROUPS, fresh=True, **ask)

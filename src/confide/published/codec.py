@@ -113,7 +113,7 @@ def _version(form: dict[str, Any]) -> int:
     """The oldest version that has all that a release says: 3 has rows with several columns, and parts by group."""
     statistic = form["channel"]["statistic"]
     of_rows = isinstance(statistic["bounds"], dict) or isinstance(form.get("missing"), dict)
-    return VERSION if of_rows or form.get("part", {}).get("kind") == "group" else OLDEST
+    return VERSION if of_rows or form.get("part", {}).get("kind") == "grouped" else OLDEST
 
 
 def encode_sealed(release: Release, table: str | None = None) -> dict[str, Any]:

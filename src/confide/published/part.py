@@ -102,13 +102,13 @@ class Hashed:
 
 
 @dataclass(frozen=True)
-class Group:
+class Grouped:
     """The records of which a public attribute has a certain value, such as those whose sex is f.
 
     Membership must be fixed: the attribute is public, the same in every release, and a neighbour of a record is one of
     its own group, so that the sizes of groups are public as well.
 
-    >>> Group("sex", "f").overlaps(Group("sex", "m")), Group("sex", "f").overlaps(Group("ward", "m"))
+    >>> Grouped("sex", "f").overlaps(Grouped("sex", "m")), Grouped("sex", "f").overlaps(Grouped("ward", "m"))
     (False, True)
     """
 
@@ -116,7 +116,7 @@ class Group:
     value: str
 
     def __post_init__(self) -> None:
-        remedy = "give the name of a column and a text, such as Group('sex', 'f')"
+        remedy = "give the name of a column and a text, such as Grouped('sex', 'f')"
         for name in ("column", "value"):
             text = getattr(self, name)
             if not isinstance(text, str) or not 0 < len(text) <= 1000 or "\0" in text:
@@ -125,7 +125,7 @@ class Group:
     @property
     def scheme(self) -> tuple[str, ...]:
         """What decides membership: parts of one scheme can be compared."""
-        return ("group", self.column)
+        return ("grouped", self.column)
 
     @property
     def place(self) -> int:
@@ -135,18 +135,18 @@ class Group:
     def overlaps(self, other: Part) -> bool:
         """Whether a record may be in both.
 
-        >>> Group("sex", "f").overlaps(Group("sex", "f"))
+        >>> Grouped("sex", "f").overlaps(Grouped("sex", "f"))
         True
         """
         return _overlap(self, other)
 
 
-Part = Rows | Hashed | Group
+Part = Rows | Hashed | Grouped
 
 
 def extent(part: Part) -> tuple[int, int]:
     """The part as a half-open range of whole numbers."""
-    if isinstance(part, Group):
+    if isinstance(part, Grouped):
         return part.place, part.place + 1
     return part.cuts if isinstance(part, Hashed) else (part.start, part.stop)
 
@@ -157,7 +157,7 @@ def identifier_of_part(part: Part | str | None) -> str | None:
     >>> identifier_of_part(Hashed("id", 0, 0.5)), identifier_of_part(Rows(0, 10))
     ('id', None)
     """
-    return part.column if isinstance(part, Hashed | Group) else None
+    return part.column if isinstance(part, Hashed | Grouped) else None
 
 
 def _overlap(first: Part, second: Part) -> bool:
@@ -166,7 +166,7 @@ def _overlap(first: Part, second: Part) -> bool:
 
 
 def check_part(part: object) -> Part | str | None:
-    """A part as the verbs take it: nothing, a name, `Rows`, `Hashed` or `Group`."""
+    """A part as the verbs take it: nothing, a name, `Rows`, `Hashed` or `Grouped`."""
     if part is None or isinstance(part, Part) or (isinstance(part, str) and part):
         return part
-    raise InvalidArgument("part", part, "is no part", "give a name, Rows(…), Hashed(…) or Group(…)")
+    raise InvalidArgument("part", part, "is no part", "give a name, Rows(…), Hashed(…) or Grouped(…)")

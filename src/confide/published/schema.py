@@ -164,15 +164,15 @@ class NamedForm(_Form):
     name: Name
 
 
-class GroupForm(_Form):
+class GroupedForm(_Form):
     """The records whose public attribute has a certain value."""
 
-    kind: Literal["group"]
+    kind: Literal["grouped"]
     column: Name
     value: Name
 
 
-PartForm = Annotated[RowsForm | HashedForm | NamedForm | GroupForm, Field(discriminator="kind")]
+PartForm = Annotated[RowsForm | HashedForm | NamedForm | GroupedForm, Field(discriminator="kind")]
 
 
 class CountsForm(_Form):

@@ -6,7 +6,7 @@ from typing import Any
 
 from confide.errors import InvalidArgument
 from confide.privacy import Privacy
-from confide.published.part import Group, Hashed, Part, Rows
+from confide.published.part import Grouped, Hashed, Part, Rows
 from confide.registry import members
 
 #: the classes that a file can name
@@ -46,7 +46,7 @@ def decode_part(form: dict[str, Any] | None) -> Part | str | None:
     parameters = {name: value for name, value in form.items() if name != "kind"}
     if form["kind"] == "named":
         return str(parameters["name"])
-    kinds: dict[str, Any] = {"rows": Rows, "hashed": Hashed, "group": Group}
+    kinds: dict[str, Any] = {"rows": Rows, "hashed": Hashed, "grouped": Grouped}
     part: Part = kinds[form["kind"]](**parameters)
     return part
 

@@ -16,7 +16,7 @@ from confide.channel import Channel
 from confide.errors import InvalidArgument
 from confide.expression.database import double
 from confide.published.errors import DataError
-from confide.published.part import Group, Part, Rows, identifier_of_part
+from confide.published.part import Grouped, Part, Rows, identifier_of_part
 from confide.releasing.gaps import Missing, constants_of
 from confide.releasing.quantise import engine_columns, quantised
 from confide.releasing.ranks import window_of
@@ -118,7 +118,7 @@ def _select(source: Source, part: Part | str | None) -> Any:
         return source.table.limit(part.stop - part.start, offset=part.start)
     if "id" not in source.table.columns:
         raise InvalidArgument("part", part.column, "was not read with the data", "open the source with this column too")
-    if isinstance(part, Group):
+    if isinstance(part, Grouped):
         return source.table.filter(code(source.table["id"], (part.value,)) == double(0.0))
     hashed = _md5(source.table["id"]).substr(0, 8)
     first, last = part.cuts
@@ -203,7 +203,7 @@ def _check(channel: Channel, row: dict[str, Any], missing: object, part: Part | 
 
 
 def _where(part: Part | str | None) -> str:
-    return f" of which {part.column!r} is {part.value!r}" if isinstance(part, Group) else ""
+    return f" of which {part.column!r} is {part.value!r}" if isinstance(part, Grouped) else ""
 
 
 def _of_rows(channel: Channel) -> str:

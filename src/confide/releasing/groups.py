@@ -1,7 +1,7 @@
 """Releases by group: the same statistic of the records of each group, whose sizes are public and whose members fixed.
 
 Groups come from a public list, never from the data. A record is in one group at most, and a neighbour is replaced
-within its group, so that releases from all groups cost what the dearest of them costs (`published.part.Group`). What is
+within its group, so that releases from all groups cost what the dearest of them costs (`published.part.Grouped`). What is
 in no group of the list is in no release.
 """
 
@@ -13,26 +13,28 @@ from dataclasses import replace
 
 from confide.channel import Channel
 from confide.errors import InvalidArgument
-from confide.published.part import Group, Part
+from confide.published.part import Grouped, Part
 from confide.statistic.columns import as_list
 
 _REMEDY = 'say how many records each group has, as in groups={"f": 6100, "m": 5900}'
 
 
-def parts_of(channel: Channel, by: object, groups: object, part: Part | str | None) -> dict[str, tuple[Channel, Group]]:
+def parts_of(
+    channel: Channel, by: object, groups: object, part: Part | str | None
+) -> dict[str, tuple[Channel, Grouped]]:
     """The channel of each group and the part that its records are.
 
     >>> import confide as cf
     >>> channel = cf.Channel(cf.Mean("x", bounds=(0, 1)), cf.Laplace(cf.PureDP(1.0)), n=10)
     >>> parts_of(channel, "sex", {"f": 6, "m": 4}, None)["m"][1]
-    Group(column='sex', value='m')
+    Grouped(column='sex', value='m')
     """
     if not isinstance(by, str) or not by:
         raise InvalidArgument("by", by, "is not the name of a column", 'name the public attribute, as in by="sex"')
     if part is not None:
         raise InvalidArgument("part", part, "is given beside groups, which are parts", "leave one of them out")
     sizes = _sizes(channel, groups)
-    return {name: (replace(channel, n=size), Group(by, name)) for name, size in sizes.items()}
+    return {name: (replace(channel, n=size), Grouped(by, name)) for name, size in sizes.items()}
 
 
 def _sizes(channel: Channel, groups: object) -> dict[str, int]:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from confide.published.part import Group, Hashed, Part, Rows, identifier_of_part
+from confide.published.part import Grouped, Hashed, Part, Rows, identifier_of_part
 from confide.releasing.readers.content import Content, content_of
 from confide.releasing.readers.held import Held
 from confide.releasing.readers.source import identity_of
@@ -46,7 +46,7 @@ def origin_of(
     members: tuple[str | bytes, ...] | None = None
     if isinstance(part, Rows) and content is not None and content.whole:
         members = ("rows", content.digest)
-    if isinstance(part, Hashed | Group) and (where := place or _where(data, table, part.column)) is not None:
+    if isinstance(part, Hashed | Grouped) and (where := place or _where(data, table, part.column)) is not None:
         members = (*part.scheme, where)
     return Origin(place, content, members)
 

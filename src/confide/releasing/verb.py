@@ -52,7 +52,7 @@ def release(
 
     `missing` says what to do with missing, infinite and undefined values: refuse them (None), impute a public
     number within the bounds (of rows: numbers by column), or drop them ("public": only if it is no secret which records
-    lack a value). `part` is a name, or `Rows`, `Hashed` or `Group`, which select records and compose in parallel:
+    lack a value). `part` is a name, or `Rows`, `Hashed` or `Grouped`, which select records and compose in parallel:
     positions within one content, and identifiers or attributes, which must be a public property of the person, within
     one file or table. Of rows all columns are read by name; `column={"age": "AGE"}` says where the data name one
     otherwise.

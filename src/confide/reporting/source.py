@@ -27,7 +27,7 @@ from confide.model import Model
 from confide.population import Population
 from confide.prior import Prior
 from confide.privacy import Privacy
-from confide.published import Group, Hashed, Release, Rows
+from confide.published import Grouped, Hashed, Release, Rows
 from confide.statistic import Statistic
 from confide.statistic.statistic import told_bounds
 
@@ -109,7 +109,7 @@ source.register(Mechanism, _ours)
 source.register(Privacy, _ours)
 source.register(Rows, _ours)
 source.register(Hashed, _ours)
-source.register(Group, _ours)
+source.register(Grouped, _ours)
 source.register(Method, _ours)
 source.register(Route, _ours)
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from confide.channel import Channel
-from confide.published.part import Group, Hashed, Part, Rows
+from confide.published.part import Grouped, Hashed, Part, Rows
 from confide.releasing.auditing.cells import OddCell, extremes, fitted, numbers, strange
 from confide.releasing.auditing.shapes import TEXT_FILES, Shape
 from confide.releasing.whole_numbers import Plan
@@ -47,7 +47,7 @@ class Neighbours:
             assert self.ids is not None
             first, last = self.part.cuts
             return first <= _place(self.ids[self.row]) < last
-        if isinstance(self.part, Group):
+        if isinstance(self.part, Grouped):
             assert self.ids is not None
             return str(self.ids[self.row]) == self.part.value
         return self.part is None or self.part.start <= self.row < self.part.stop
@@ -173,7 +173,7 @@ def _part(shape: Shape, n: int, generator: np.random.Generator) -> tuple[Part | 
     if way == "group":
         members = [*[offset] * n, *[offset + 1] * int(generator.integers(4))]
         ids = tuple(members[index] for index in generator.permutation(len(members)))
-        return Group("id", str(offset)), ids, len(ids)
+        return Grouped("id", str(offset)), ids, len(ids)
     before, after = (int(generator.integers(3)) for _ in range(2)) if way == "rows" else (0, 0)
     total = before + n + after
     numbered = shape.identified and generator.random() < 0.5
