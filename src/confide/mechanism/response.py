@@ -105,7 +105,7 @@ class RandomizedResponse(Mechanism):
     def __post_init__(self) -> None:
         accept_privacy("RandomizedResponse", self.privacy, (PureDP, ApproxDP, ZCDP, GDP), "")
 
-    def calibrate(self, statistic: Statistic, n: int) -> ResponseLaw:
+    def calibrate(self, statistic: Statistic, n: int | None) -> ResponseLaw:
         """The law of one record's answer."""
         if not statistic.per_record:
             misfit(self, statistic, "each record answers for itself", "use Each, or Laplace for a single number")
@@ -116,7 +116,7 @@ class RandomizedResponse(Mechanism):
         check_count(n)
         return ResponseLaw(levels, keep_probability(self.privacy, len(levels)))
 
-    def guarantee(self, statistic: Statistic, n: int) -> Privacy:
+    def guarantee(self, statistic: Statistic, n: int | None) -> Privacy:
         """The promised guarantee: a record takes part in its own answer only."""
         self.calibrate(statistic, n)
         return self.privacy

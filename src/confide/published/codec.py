@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from confide.channel import NEIGHBOURS, Channel
+from confide.channel import Channel
 from confide.errors import IncompatibleError
 from confide.expression import Expression
 from confide.mechanism import Mechanism
@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 
 #: what a file says it is; the version changes when an older reader would misread it
 FORMAT = "confide-release"
-VERSION = 2
+VERSION = 3
+#: what is written where a reader of version 2 knows all that it says
+_BEFORE = 2
 
 #: the classes that a file can name, and the options of mechanisms that it writes where they were given
 _STATISTICS, _MECHANISMS = map(members, ("statistic", "mechanism"))
@@ -43,7 +45,7 @@ def _encode_statistic(statistic: Statistic) -> dict[str, Any]:
         )
     if _STATISTICS.get(kind) is not type(statistic):
         raise IncompatibleError(f"{statistic!r} is not one of {', '.join(_STATISTICS)}, so no file can describe it")
-    if statistic.columns != ("x",):
+    if statistic.columns not in (("x",), ()):
         raise IncompatibleError(
             f"{statistic!r} is about rows with several columns, which no file can describe yet; keep the number and "
             "its channel in your own program"
@@ -68,9 +70,13 @@ def encode_channel(channel: Channel) -> dict[str, Any]:
     return {
         "statistic": _encode_statistic(channel.statistic),
         "mechanism": _encode_mechanism(channel.mechanism),
-        "n": channel.n,
-        "neighbours": NEIGHBOURS,
-    }
+        "neighbours": channel.neighbours,
+    } | ({} if channel.n is None else {"n": channel.n})
+
+
+def version_of(channel: Channel) -> int:
+    """The oldest version whose readers know this channel: sums and private numbers of records came with the third."""
+    return VERSION if channel.statistic.totals else _BEFORE
 
 
 def _calibrated(channel: Channel) -> float | None:
@@ -83,7 +89,7 @@ def encode(release: Release, table: str | None = None) -> dict[str, Any]:
     """The JSON object of a release; `table` is the name of the Parquet file of an `Each` release."""
     form: dict[str, Any] = {
         "format": FORMAT,
-        "version": VERSION,
+        "version": version_of(release.channel),
         "channel": encode_channel(release.channel),
         "guarantee": encode_privacy(release.guarantee),
     }
@@ -118,7 +124,12 @@ def decode_channel(form: ChannelForm) -> Channel:
     several = len(given.expressions) > 1
     expression: Any = given.expressions if several else given.expressions[0]
     level = {"q": given.q} if quantile else {}
-    statistic = _STATISTICS[given.kind](expression, bounds=tuple(given.bounds), **level)
+    if given.kind == "Count":
+        if (expression, given.bounds) != ("1", [0.0, 1.0]):
+            raise FileError("a Count has no expression and no bounds of its own")
+        statistic = _STATISTICS[given.kind]()
+    else:
+        statistic = _STATISTICS[given.kind](expression, bounds=tuple(given.bounds), **level)
     options = {name: value for name in _OPTIONS if (value := getattr(form.mechanism, name)) is not None}
     if form.mechanism.privacy is not None:
         options["privacy"] = decode_privacy(form.mechanism.privacy.model_dump())
@@ -126,7 +137,11 @@ def decode_channel(form: ChannelForm) -> Channel:
         mechanism = _MECHANISMS[form.mechanism.kind](**options)
     except TypeError as error:
         raise FileError(f"the mechanism {form.mechanism.kind} does not have the options {sorted(options)}") from error
-    return Channel(statistic, mechanism, form.n)
+    channel = Channel(statistic, mechanism, form.n)
+    if channel.neighbours != form.neighbours:
+        known = "private" if form.n is None else "public"
+        raise FileError(f"the neighbours are not those of a channel whose n is {known}")
+    return channel
 
 
 def _with_noise(channel: Channel, scale: float | None) -> Channel:

@@ -127,8 +127,9 @@ class ChannelForm(_Form):
 
     statistic: StatisticForm
     mechanism: MechanismForm
-    n: Annotated[int, Field(ge=1, le=MOST_RECORDS)]
-    neighbours: Literal["replace-one"]
+    #: absent where it is private
+    n: Annotated[int, Field(ge=1, le=MOST_RECORDS)] | None = None
+    neighbours: Literal["replace-one", "add-remove"]
 
 
 class RowsForm(_Form):
@@ -197,7 +198,7 @@ class ReleaseForm(_Form):
     """One release. Exactly one of `value` alone, `value` with `integers`, and `records` says what came out."""
 
     format: Literal["confide-release"]
-    version: Literal[1, 2]
+    version: Literal[1, 2, 3]
     channel: ChannelForm
     guarantee: Guarantee
     #: the scale of noise that a guarantee was calibrated to: another version may calibrate better, and must not read

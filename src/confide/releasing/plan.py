@@ -111,6 +111,11 @@ def _planned(channel: Channel) -> Plan:
         raise IncompatibleError(
             "a Noiseless channel protects nobody, so it is never released; choose a mechanism with noise"
         )
+    if channel.n is None:
+        raise IncompatibleError(
+            f"{channel!r} has a private number of records, of which no sampler keeps the secret yet; release a Mean "
+            "with a public n"
+        )
     if channel.statistic.columns != ("x",):
         raise IncompatibleError(
             f"{channel.statistic!r} is about rows with several columns, which cannot be released yet; release an "

@@ -50,6 +50,8 @@ class Statistic(ABC):
     vector: ClassVar[bool] = True
     #: whether it is the mean of s, so that its law is that of a sum of independent values
     averages: ClassVar[bool] = False
+    #: whether it is the sum of s: what can be published where the number of records is private
+    totals: ClassVar[bool] = False
     #: whether it is a value of each record
     per_record: ClassVar[bool] = False
     #: whether it is the value of one `rank`
@@ -57,7 +59,7 @@ class Statistic(ABC):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        refuse_claims(cls, ("averages", "per_record", "ranked"))
+        refuse_claims(cls, ("averages", "per_record", "ranked", "totals"))
 
     def __init__(self, expression: Any, bounds: Any, *, range: Any = None) -> None:
         if not self.vector and isinstance(expression, Sequence) and not isinstance(expression, str):
@@ -181,8 +183,11 @@ class Statistic(ABC):
         raise IncompatibleError(f"{self!r} of {n} records is not the value of one rank; use a Median or Quantile")
 
     @abstractmethod
-    def sensitivity(self, n: int, norm: int = 1) -> float:
-        """How far the statistic can move when one of n records is replaced by another."""
+    def sensitivity(self, n: Any, norm: int = 1) -> float:
+        """How far the statistic can move when one of n records is replaced by another.
+
+        Where n is private (None), which only sums allow: when a record is added or removed.
+        """
 
     def __str__(self) -> str:
         parts = ", ".join(str(transform) for transform in self.transforms)
@@ -211,6 +216,24 @@ def check_count(n: object) -> int:
     if isinstance(n, bool) or count < 1:
         raise InvalidArgument("n", n, "is not a positive number of records", remedy)
     return count
+
+
+def check_size(statistic: Statistic, n: object) -> int | None:
+    """A number of records, or None for one that is private, which only sums allow."""
+    if n is not None:
+        return check_count(n)
+    if statistic.totals:
+        return None
+    problem = "is left out, which says that the number of records is private"
+    if statistic.averages:
+        why = "a mean divides by n: publish Sum and Count instead, or Sum(['1', …]), with n=None; or give a public n"
+    elif statistic.ranked:
+        why = "the rank of an order statistic needs n: give a public n, or publish Sum or Count with n=None"
+    elif statistic.per_record:
+        why = "a value for each record tells n: give a public n, or publish Sum or Count with n=None"
+    else:
+        why = "give the number of records, such as n=100; only Sum and Count need none"
+    raise InvalidArgument("n", n, f"{problem}, but {statistic!r} needs it", why)
 
 
 def _hashable(value: Any) -> bool:
