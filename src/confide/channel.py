@@ -226,7 +226,7 @@ class Channel:
             promise = f"Guarantee: {self.guarantee}, {_WHEN[self.neighbours]}."
         records = "a private number of records" if self.n is None else f"{self.n:,} record{'s' if self.n > 1 else ''}"
         return (
-            f"Publish {self.statistic}{'' if self.statistic.columns == () else f' over {records}'}, "
+            f"Publish {self.statistic}{'' if self.statistic.counts else f' over {records}'}, "
             f"with {self.law.description}.\n"
             f"{self._expected()}"
             f"{promise}"

@@ -49,7 +49,8 @@ class Model:
             )
         if not isinstance(self.channel, Channel):
             raise InvalidArgument("channel", self.channel, "is not a channel", "use Channel(statistic, mechanism, n)")
-        if lacking := [name for name in self.channel.statistic.columns if name not in self.population.columns]:
+        columns = () if self.channel.statistic.counts else self.channel.statistic.columns
+        if lacking := [name for name in columns if name not in self.population.columns]:
             raise IncompatibleError(
                 f"{self.channel.statistic!r} is about the column {lacking[0]!r}, but a record of "
                 f"{self.population.name} has {', '.join(self.population.columns)}; correct the name, or give a "

@@ -11,6 +11,7 @@ that was given to the row.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,13 +35,13 @@ class Origin:
 
 
 def origin_of(
-    data: Any, table: str | None, column: str | None, part: Part | str | None, held: Held | None = None
+    data: Any, table: str | None, columns: Sequence[str], part: Part | str | None, held: Held | None = None
 ) -> Origin:
     """The origin of some data; the whole of them is digested, unless they are in a database."""
     place = identity_of(data, table)
     identifier = part.column if isinstance(part, Hashed) else None
     # a column with few values may look the same after its records were exchanged, so positions need the whole table
-    wanted = [] if isinstance(part, Rows) else [name for name in (column, identifier) if name is not None]
+    wanted = [] if isinstance(part, Rows) else [*columns, *([] if identifier is None else [identifier])]
     content = content_of(data, table, wanted, held)
     members: tuple[str | bytes, ...] | None = None
     if isinstance(part, Rows) and content is not None and content.whole:

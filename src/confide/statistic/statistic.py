@@ -52,6 +52,8 @@ class Statistic(ABC):
     averages: ClassVar[bool] = False
     #: whether it is the sum of s: what can be published where the number of records is private
     totals: ClassVar[bool] = False
+    #: whether it is how many records there are, and nothing that is in them
+    counts: ClassVar[bool] = False
     #: whether it is a value of each record
     per_record: ClassVar[bool] = False
     #: whether it is the value of one `rank`
@@ -59,13 +61,13 @@ class Statistic(ABC):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        refuse_claims(cls, ("averages", "per_record", "ranked", "totals"))
+        refuse_claims(cls, ("averages", "counts", "per_record", "ranked", "totals"))
 
-    def __init__(self, expression: Any, bounds: Any, *, range: Any = None) -> None:
+    def __init__(self, expression: Any, bounds: Any = None, *, range: Any = None, categories: Any = None) -> None:
         if not self.vector and isinstance(expression, Sequence) and not isinstance(expression, str):
             problem = f"is a list, but {type(self).__name__} takes one expression"
             raise InvalidArgument("expression", expression, problem, "use Mean for vectors")
-        checked = as_bounds(bounds)
+        checked = as_bounds(bounds, categories)
         object.__setattr__(self, "transforms", as_transforms(expression, range, checked))
         object.__setattr__(self, "bounds", checked)
         _ = self.ranges  # an expression that is undefined on its bounds is refused here
@@ -198,7 +200,16 @@ class Statistic(ABC):
 
     def __repr__(self) -> str:
         texts = [str(transform) for transform in self.transforms]
-        return f"{type(self).__name__}({texts[0] if self.dimension == 1 else texts!r}, bounds={self.bounds!r})"
+        first = repr(texts[0] if self.dimension == 1 else texts)
+        return f"{type(self).__name__}({', '.join([first, *told_bounds(self.bounds)])})"
+
+
+def told_bounds(bounds: Any) -> list[str]:
+    """The arguments that say what records are clipped to, as a program has them."""
+    lists = bounds.lists if isinstance(bounds, ColumnBounds) else {}
+    told = [f"bounds={bounds!r}"] if not lists or bounds.numbers else []
+    named = {name: list(texts) for name, texts in lists.items()}
+    return told + ([f"categories={named!r}"] if lists else [])
 
 
 def scalar_width(statistic: Statistic) -> float:
@@ -263,6 +274,12 @@ class Mean(Statistic):
 
     >>> print(Mean(["age", "log(cost)"], bounds={"age": (18, 90), "cost": (10, 50_000)}))
     the mean of (age, log(cost)) with age clipped to [18, 90] and cost clipped to [10, 50000]
+
+    A column of text has a public list of categories instead, whose codes are used in expressions; any other text, and
+    none, has the code after the last:
+
+    >>> Mean(["ward == 0", "ward == 2"], categories={"ward": ["surgery", "maternity"]}).ranges
+    ((0.0, 1.0), (0.0, 1.0))
     """
 
     noun = "the mean of"

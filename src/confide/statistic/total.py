@@ -62,14 +62,10 @@ class Count(Statistic):
     noun = "the number of"
     vector = False
     totals = True
+    counts = True
 
     def __init__(self) -> None:
         super().__init__("1", (0.0, 1.0))
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """None: nothing of a record is looked at."""
-        return ()
 
     def first_column(self, records: Any) -> Any:
         """Whatever the records have: it says how many there are."""
