@@ -15,7 +15,7 @@ from confide.mechanism import Law, Mechanism
 from confide.privacy import Privacy, Unlimited
 from confide.privacy.relation import ADD_REMOVE, NEIGHBOURS, REPLACE
 from confide.statistic import Statistic
-from confide.statistic.statistic import check_count, check_size
+from confide.statistic.size import check_count, check_size
 
 #: between which data sets a guarantee holds, in words
 _WHEN = {

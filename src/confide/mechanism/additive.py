@@ -20,7 +20,7 @@ from confide.mechanism.lattice import DiscreteGaussian, DiscreteLaplace, Lattice
 from confide.mechanism.noise import OWN, GaussianNoise, LaplaceNoise, Noise
 from confide.privacy import Privacy
 from confide.statistic import Statistic
-from confide.statistic.statistic import check_size
+from confide.statistic.size import check_size
 
 Layout = Literal["scalar", "vector", "window"]
 

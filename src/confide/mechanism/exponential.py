@@ -17,7 +17,7 @@ from confide.mechanism.calibration import refuse_noise
 from confide.mechanism.noise import OWN
 from confide.privacy import Privacy, PureDP
 from confide.statistic import Statistic
-from confide.statistic.statistic import check_count
+from confide.statistic.size import check_count
 
 
 @final(OWN)

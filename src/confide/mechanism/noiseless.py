@@ -17,7 +17,7 @@ from confide.mechanism.base import Law, Mechanism
 from confide.mechanism.noise import OWN
 from confide.privacy import Privacy, Unlimited
 from confide.statistic import Statistic
-from confide.statistic.statistic import check_size
+from confide.statistic.size import check_size
 
 
 @final(OWN)

@@ -21,7 +21,7 @@ from confide.mechanism.noise import OWN
 from confide.privacy import GDP, ZCDP, ApproxDP, Privacy, PureDP
 from confide.privacy.rounding import outward, round_down
 from confide.statistic import Statistic
-from confide.statistic.statistic import check_count
+from confide.statistic.size import check_count
 
 # Rényi orders on which the concentrated guarantee is computed: how many, the first less one (and over one the last, in
 # units of 1/t), the t from which on a closed form serves below them, and what is lost where chords are subtracted.

@@ -28,7 +28,7 @@ from confide.mechanism.noise import OWN
 from confide.mechanism.sensitivity import smooth_sensitivity
 from confide.privacy import ApproxDP, Privacy, PureDP
 from confide.statistic import Statistic
-from confide.statistic.statistic import check_count
+from confide.statistic.size import check_count
 
 
 class SmoothLaw(Law):

@@ -89,6 +89,11 @@ def grid_of(channel: Channel) -> StepGrid:
             halvings = _of_a_sum(channel, lattice, halvings)
         return _on_lattice(channel, lattice / 2**halvings, 2**halvings)
     step = _power_of_two_below(finest * FINENESS)
+    if channel.statistic.totals:
+        # as finely as 64 bits allow, and at least as finely as for one record
+        largest = max(abs(Fraction(end)) for ends in channel.statistic.ranges for end in ends)
+        coarsest = _power_of_two_below(Fraction(channel.law.added.scale) * FINENESS)  # type: ignore[union-attr]
+        step = max(step, min(coarsest, 2 * _power_of_two_below(2 * largest / LARGEST)))
     ends = [
         (math.floor(Fraction(low) / step), math.ceil(Fraction(high) / step)) for low, high in channel.statistic.ranges
     ]

@@ -16,7 +16,8 @@ import numpy as np
 
 from confide._final import final
 from confide.statistic.sensitivity import vector_sensitivity, vector_size
-from confide.statistic.statistic import OWN, Statistic, check_count
+from confide.statistic.size import check_count
+from confide.statistic.statistic import OWN, Statistic
 
 
 @final(OWN)
