@@ -70,7 +70,7 @@ if typing.TYPE_CHECKING:
     from confide.published.verify import verify
     from confide.releasing import Audit, Ledger, audit, release
     from confide.reporting import report
-    from confide.statistic import Each, Maximum, Mean, Median, Minimum, Quantile, Statistic
+    from confide.statistic import Count, Each, Maximum, Mean, Median, Minimum, Quantile, Statistic, Sum
 
 __all__ = [
     "AccuracyError",
@@ -84,6 +84,7 @@ __all__ = [
     "ConfideError",
     "ConfideWarning",
     "Correlated",
+    "Count",
     "DataError",
     "Each",
     "Estimate",
@@ -148,6 +149,7 @@ __all__ = [
     "Statement",
     "Statistic",
     "Study",
+    "Sum",
     "Unlimited",
     "Walk",
     "ZCDP",

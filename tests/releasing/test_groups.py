@@ -133,3 +133,23 @@ def test_releases_of_groups_are_about_different_records():
 
     assert _recorded(list(made.values())) is False
     assert _recorded([made["f"], made["f"]]) is True
+
+
+def test_groups_of_private_sizes(tmp_path):
+    """A group without records has the sum 0; in a budget for replaced records one that moves is paid for."""
+    total = cf.Channel(cf.Sum("x", bounds=(0, 8)), cf.Laplace(cf.PureDP(0.5)))
+    for relation, spent in (("add-remove", 0.5), ("replace-one", 1.0)):
+        book = cf.Ledger(tmp_path / f"{relation}.db")
+        book.open("people", budget=cf.PureDP(3.0), neighbours=relation)
+        made = cf.release(total, PEOPLE, column="x", by="sex", groups=["f", "m", "q"], ledger=book, dataset="people")
+        assert list(made) == ["f", "m", "q"]
+        assert book.spent("people") == cf.PureDP(spent)
+        assert all(release.channel.n is None for release in made.values())
+        book.check()
+    plan = plan_of(total)
+    found = [numbers(plan, PEOPLE, "x", part=cf.Grouped("sex", name))[0] * plan.grid.step for name in ("f", "m", "q")]
+    assert found == [9, 6, 0]
+    with pytest.raises(InvalidArgument, match="private and so are they"):
+        cf.release(total, PEOPLE, column="x", by="sex", groups=GROUPS)
+    with pytest.raises(InvalidArgument, match="more than once"):
+        cf.release(total, PEOPLE, column="x", by="sex", groups=["f", "f"])

@@ -56,6 +56,9 @@ def information(
     if not isinstance(method, Route) and method != "auto" and method not in METHODS:
         remedy = f"use 'auto', one of {', '.join(METHODS)}, or a route such as Spectral()"
         raise InvalidArgument("method", method, "is not a method", remedy)
+    if model.channel.n is None:
+        remedy = "give the channel a number of records, Channel(statistic, mechanism, n=…), which is then assumed"
+        raise InvalidArgument("model", model.channel, "has a private number of records", remedy)
     if model.population.rows is not None:
         model.population.rows()  # which says that there is none yet
     thetas = np.asarray(model.population.theta(theta))

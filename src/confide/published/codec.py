@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from confide.channel import NEIGHBOURS, Channel
+from confide.channel import Channel
 from confide.errors import IncompatibleError
 from confide.expression import Expression
 from confide.mechanism import Mechanism
@@ -72,9 +72,8 @@ def encode_channel(channel: Channel) -> dict[str, Any]:
     return {
         "statistic": _encode_statistic(channel.statistic),
         "mechanism": _encode_mechanism(channel.mechanism),
-        "n": channel.n,
-        "neighbours": NEIGHBOURS,
-    }
+        "neighbours": channel.neighbours,
+    } | ({} if channel.n is None else {"n": channel.n})
 
 
 def _calibrated(channel: Channel) -> float | None:
@@ -110,10 +109,11 @@ def encode(release: Release, table: str | None = None) -> dict[str, Any]:
 
 
 def _version(form: dict[str, Any]) -> int:
-    """The oldest version that has all that a release says: 3 has rows with several columns, and parts by group."""
+    """The oldest version that has all that a release says: 3 has sums, rows of several columns, and parts by group."""
     statistic = form["channel"]["statistic"]
     of_rows = isinstance(statistic["bounds"], dict) or isinstance(form.get("missing"), dict)
-    return VERSION if of_rows or form.get("part", {}).get("kind") == "grouped" else OLDEST
+    newer = of_rows or statistic["kind"] in ("Sum", "Count") or form.get("part", {}).get("kind") == "grouped"
+    return VERSION if newer else OLDEST
 
 
 def encode_sealed(release: Release, table: str | None = None) -> dict[str, Any]:
@@ -131,14 +131,20 @@ def decode_channel(form: ChannelForm) -> Channel:
     several = len(given.expressions) > 1
     expression: Any = given.expressions if several else given.expressions[0]
     level: dict[str, Any] = {"q": given.q} if quantile else {}
+    bounds: Any
     if isinstance(given.bounds, dict):
-        bounds: Any = {name: tuple(pair) for name, pair in given.bounds.items()}
+        bounds = {name: tuple(pair) for name, pair in given.bounds.items()}
         level["categories"] = given.categories
     elif given.categories is not None:
         raise FileError("categories are of columns that have names, but the bounds have none")
     else:
         bounds = tuple(given.bounds)
-    statistic = _STATISTICS[given.kind](expression, bounds=bounds, **level)
+    if given.kind == "Count":
+        if (expression, bounds) != ("1", (0.0, 1.0)):
+            raise FileError("a Count has no expression and no bounds of its own")
+        statistic = _STATISTICS[given.kind]()
+    else:
+        statistic = _STATISTICS[given.kind](expression, bounds=bounds, **level)
     options = {name: value for name in _OPTIONS if (value := getattr(form.mechanism, name)) is not None}
     if form.mechanism.privacy is not None:
         options["privacy"] = decode_privacy(form.mechanism.privacy.model_dump())
@@ -146,7 +152,11 @@ def decode_channel(form: ChannelForm) -> Channel:
         mechanism = _MECHANISMS[form.mechanism.kind](**options)
     except TypeError as error:
         raise FileError(f"the mechanism {form.mechanism.kind} does not have the options {sorted(options)}") from error
-    return Channel(statistic, mechanism, form.n)
+    channel = Channel(statistic, mechanism, form.n)
+    if channel.neighbours != form.neighbours:
+        known = "private" if form.n is None else "public"
+        raise FileError(f"the neighbours are not those of a channel whose n is {known}")
+    return channel
 
 
 def _with_noise(channel: Channel, scale: float | None) -> Channel:

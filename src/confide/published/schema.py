@@ -136,8 +136,9 @@ class ChannelForm(_Form):
 
     statistic: StatisticForm
     mechanism: MechanismForm
-    n: Annotated[int, Field(ge=1, le=MOST_RECORDS)]
-    neighbours: Literal["replace-one"]
+    #: absent where it is private
+    n: Annotated[int, Field(ge=1, le=MOST_RECORDS)] | None = None
+    neighbours: Literal["replace-one", "add-remove"]
 
 
 class RowsForm(_Form):

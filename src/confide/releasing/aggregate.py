@@ -44,11 +44,13 @@ def records_needed(channel: Channel, part: Part | str | None, missing: Missing) 
 def exact_numbers(plan: Plan, source: Source, part: Part | str | None, missing: Missing) -> Any:
     """The exact whole numbers that a release (other than `Each`) publishes with noise: sums, or a window of ranks."""
     channel = plan.channel
+    if channel.n is None:
+        return _private_sums(plan, source, part, missing)
     _check_size(channel, source, part, missing)
     table = _records(plan, source, part, missing)
     # one query for everything that must agree: the sums are over as many records as are counted
     found = _counts(table)
-    if channel.statistic.averages:
+    if channel.statistic.averages or channel.statistic.totals:
         found |= {f"sum{i}": _sum(plan, source, table[f"q{i}"]) for i in range(channel.statistic.dimension)}
         row = _only_row(source, table.aggregate(**found))
         _check(channel, row, missing, part)
@@ -61,6 +63,20 @@ def exact_numbers(plan: Plan, source: Source, part: Part | str | None, missing: 
     assert channel.statistic.ranked
     _check(channel, _only_row(source, table.aggregate(**found)), missing, part)
     return _window(plan, source, table, channel.statistic.rank(channel.n))
+
+
+def _private_sums(plan: Plan, source: Source, part: Part | str | None, missing: Missing) -> list[int]:
+    """Exact sums over however many records there are: nothing that is done here depends on their number."""
+    statistic = plan.channel.statistic
+    # a count looks at nothing that a record holds, so that nothing can be missing
+    table = _records(plan, source, part, 0.0 if statistic.counts else missing)
+    sums = {f"sum{i}": _sum(plan, source, table[f"q{i}"]) for i in range(statistic.dimension)}
+    lacking = table.count() > table.count(where=table["present"])
+    row = _only_row(source, table.aggregate(lacking=lacking, **sums))
+    if missing != "public" and row["lacking"]:
+        raise _gaps(plan.channel)
+    # the sum over no records is no number to an engine
+    return [int(row[f"sum{i}"] or 0) for i in range(statistic.dimension)]
 
 
 def record_batches(plan: Plan, source: Source, part: Part | str | None, missing: Missing) -> Iterator[Any]:
@@ -141,8 +157,8 @@ def _md5(identifier: Any) -> Any:
 
 def _sum(plan: Plan, source: Source, column: Any) -> Any:
     """An exact sum, as text: it may be wider than any integer that the way out would carry."""
-    largest = plan.channel.n * max(map(abs, (*plan.grid.low, *plan.grid.high)))
-    if largest >= 2**62 and source.engine not in _WIDE_SUMS:
+    n, widest = plan.channel.n, max(map(abs, (*plan.grid.low, *plan.grid.high)))
+    if (n is None or n * widest >= 2**62) and source.engine not in _WIDE_SUMS:
         column = column.cast("decimal(38, 0)")
     return column.sum().cast("string")
 
@@ -184,10 +200,7 @@ def _check(channel: Channel, row: dict[str, Any], missing: object, part: Part | 
     if row["n"] == 0:
         raise DataError(f"there are no records{_where(part)}")
     if missing != "public" and row["present"] < row["n"]:
-        raise DataError(
-            "some values are missing, not a number or infinite; give missing=<a public number within the bounds>"
-            f'{_of_rows(channel)} to impute them, or missing="public" if it is no secret which records lack a value'
-        )
+        raise _gaps(channel)
     if row["n"] != channel.n:
         named = (
             f"; a part that is a name, as {part!r} is, selects no records: select them with Rows or Hashed "
@@ -210,6 +223,14 @@ def _of_rows(channel: Channel) -> str:
     """How public numbers are given for the columns of rows."""
     names = channel.statistic.columns
     return "" if names == ("x",) else f" for each column that may lack one, as in {{{names[0]!r}: …}},"
+
+
+def _gaps(channel: Channel) -> DataError:
+    """What is said where a value is missing and nothing was said about that."""
+    return DataError(
+        "some values are missing, not a number or infinite; give missing=<a public number within the bounds>"
+        f'{_of_rows(channel)} to impute them, or missing="public" if it is no secret which records lack a value'
+    )
 
 
 def _only_row(source: Source, query: Any) -> dict[str, Any]:

@@ -1,8 +1,10 @@
-"""Releases by group: the same statistic of the records of each group, whose sizes are public and whose members fixed.
+"""Releases by group: the same statistic of the records of each group, of which there is a public list.
 
-Groups come from a public list, never from the data. A record is in one group at most, and a neighbour is replaced
-within its group, so that releases from all groups cost what the dearest of them costs (`published.part.Grouped`). What is
-in no group of the list is in no release.
+Groups come from that list, never from the data: what is in none of them is in no release, and one without records has
+the sum 0. A record is in one group at most. Where n is public so are the groups' sizes, and membership is fixed: a
+neighbour is replaced within its group. Where n is private a record is added to one group, or removed from it. In both
+cases releases from all groups cost what the dearest of them costs (`published.part.Grouped`); a record that moves is
+one removal and one addition (`privacy.composition.moved`), which a budget for replaced records pays.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from confide.channel import Channel
 from confide.errors import InvalidArgument
@@ -37,8 +40,13 @@ def parts_of(
     return {name: (replace(channel, n=size), Grouped(by, name)) for name, size in sizes.items()}
 
 
-def _sizes(channel: Channel, groups: object) -> dict[str, int]:
-    """How many records each group has: public numbers, which are those of the channel together."""
+def _sizes(channel: Channel, groups: Any) -> dict[str, int | None]:
+    """How many records each group has: public numbers, which are those of the channel together, or private."""
+    if channel.n is None:
+        if isinstance(groups, Mapping):
+            remedy = 'list their names, as in groups=["f", "m"]'
+            raise InvalidArgument("groups", dict(groups), "has sizes, but n is private and so are they", remedy)
+        return dict.fromkeys(as_list("groups", groups))
     if not isinstance(groups, Mapping):
         raise InvalidArgument("groups", groups, "does not say how many records each group has", _REMEDY)
     found = {}

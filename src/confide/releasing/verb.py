@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import tempfile
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from confide.channel import Channel
-from confide.errors import InvalidArgument, NoiseWarning
+from confide.errors import IncompatibleError, InvalidArgument, NoiseWarning
 from confide.published.errors import DataError
 from confide.published.extras import needs
-from confide.published.part import Part, check_part, identifier_of_part
+from confide.published.part import Part, Rows, check_part, identifier_of_part
 from confide.published.release import Release
 from confide.published.terms import check_name
 from confide.published.value import Integers
@@ -35,7 +35,7 @@ def release(
     purpose: str = "",
     missing: float | str | Mapping[str, float] | None = None,
     by: str | None = None,
-    groups: Mapping[str, int] | None = None,
+    groups: Mapping[str, int] | Sequence[str] | None = None,
     fresh: bool = False,
 ) -> Any:
     """Publish a statistic of real records through a channel, with exact noise.
@@ -58,7 +58,12 @@ def release(
     otherwise.
 
     `by` a public attribute and `groups`, the public sizes, make one release for each group, by name. Who is in which
-    group must be fixed: then each record is protected as by one of them. The groups' sizes add up to the channel's n.
+    group must be fixed: then each record is protected as by one of them. The groups' sizes add up to the channel's n;
+    where that is private `groups` is a list of names, which must be public, for no list is read from the data.
+
+    Where the number of records is private (a `Sum` or a `Count` without n) nothing that is published, written or raised
+    depends on it, but through the noisy value; an empty table is a table like others, and more than `2**32` records
+    cost accuracy, never an error. `Rows` are refused then, for a record that is added shifts all that follow.
 
     >>> import confide as cf
     >>> channel = cf.Channel(cf.Mean("abs(x)", bounds=(-10, 10)), cf.Laplace(cf.PureDP(1.0)), n=4)
@@ -88,6 +93,11 @@ def release(
         "column": check_column(channel.statistic, column),
         "purpose": purpose,
     }
+    if channel.n is None and isinstance(told["part"], Rows):
+        raise IncompatibleError(
+            f"{told['part']!r} is a part by position, and where n is private a record that is added or removed "
+            "shifts all that follow into other parts; select records with Hashed(column, start, stop)"
+        )
     asked = [(channel, told)]
     if by is not None or groups is not None:
         from confide.releasing.groups import parts_of

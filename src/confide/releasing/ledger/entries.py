@@ -36,7 +36,7 @@ def foresee(book: Book, request: Request, seen: tuple[int, str] | None, *, fresh
     account = accounts.load(book, request.dataset)
     decided = False
     if fresh or not book.asked(request.key):
-        guarantee = request.channel.guarantee
+        guarantee = accounts.charged(account, request.channel, request.part)
         cost = accounts.cost_of(account, guarantee)
         most = budgets.plus(account.spent, cost)
         # a part may fall on places that had less than the worst
@@ -68,7 +68,11 @@ def _look(
     if stored is not None:
         return restore(book, stored, ledger)
     scheme = None if origin.members is None else book.keyed(*origin.members)
-    return account, accounts.charge(book, account, request.channel.guarantee, request.part, scheme), content
+    return (
+        account,
+        accounts.charge(book, account, accounts.charged(account, request.channel, request.part), request.part, scheme),
+        content,
+    )
 
 
 def record(
