@@ -49,7 +49,7 @@ def _sizes(channel: Channel, groups: Any) -> dict[str, int | None]:
         return dict.fromkeys(as_list("groups", groups))
     if not isinstance(groups, Mapping):
         raise InvalidArgument("groups", groups, "does not say how many records each group has", _REMEDY)
-    found = {}
+    found: dict[str, int] = {}
     for name in as_list("groups", groups):
         try:
             size = -1 if isinstance(groups[name], bool) else operator.index(groups[name])
@@ -61,4 +61,4 @@ def _sizes(channel: Channel, groups: Any) -> dict[str, int | None]:
     if sum(found.values()) != channel.n:
         problem = f"has {sum(found.values()):,} records in all, but the channel is made for n = {channel.n:,}"
         raise InvalidArgument("groups", dict(groups), problem, "both are public: correct one of them")
-    return found
+    return dict(found)
