@@ -88,3 +88,36 @@ def test_equal_if_their_cells_are():
     assert cf.Histogram("x", edges=[0, 1]) == cf.Histogram("x", edges=[0.0, 1.0])
     assert cf.Histogram("x", edges=[0, 1]) != cf.Histogram("x", edges=[0, 2])
     assert eval(repr(AGES), {"Histogram": cf.Histogram}) == AGES
+
+
+def test_files_have_their_cells(tmp_path):
+    table = cf.Histogram(["sex", "age"], categories={"sex": ["f", "m"]}, edges={"age": [18, 65]})
+    for n in (None, 50):
+        channel = cf.Channel(table, cf.Laplace(cf.PureDP(1.0), step=1), n)
+        made = cf.Release(channel, np.arange(9.0))
+        made.save(tmp_path / "counts.json")
+        assert cf.Release.load(tmp_path / "counts.json") == made
+        assert cf.verify(tmp_path / "counts.json")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('"kind": "Histogram"', '"kind": "Mean"'),
+        ('"cells": [', '"expressions": ["x"], "cells": ['),
+        ('"edges": [', '"categories": ["a"], "edges": ['),
+    ],
+)
+def test_a_file_with_cells_and_something_else_is_refused(tmp_path, old, new):
+    cf.Release(cf.Channel(AGES, cf.Laplace(scale=2.0, step=1), 5), np.zeros(5)).save(tmp_path / "counts.json")
+    text = (tmp_path / "counts.json").read_text()
+    assert old in text
+    (tmp_path / "counts.json").write_text(text.replace(old, new, 1))
+    with pytest.raises(cf.FileError):
+        cf.Release.load(tmp_path / "counts.json")
+
+
+def test_a_private_number_of_records_halves_the_noise():
+    made = {n: cf.Channel(AGES, cf.Laplace(cf.PureDP(1.0), step=1), n) for n in (None, 7)}
+    assert made[None].law.noise.scale == 1.0
+    assert made[None].guarantee_between("replace-one") == cf.PureDP(2.0)

@@ -56,7 +56,10 @@ def information(
     if not isinstance(method, Route) and method != "auto" and method not in METHODS:
         remedy = f"use 'auto', one of {', '.join(METHODS)}, or a route such as Spectral()"
         raise InvalidArgument("method", method, "is not a method", remedy)
-    if model.population.rows is not None and not model.channel.statistic.counts:
+    if model.channel.n is None:
+        remedy = "give the channel a number of records, Channel(statistic, mechanism, n=…), which is then assumed"
+        raise InvalidArgument("model", model.channel, "has a private number of records", remedy)
+    if model.population.rows is not None and not model.channel.statistic.tallies:
         model.population.rows()  # which says that there is none yet
     thetas = np.asarray(model.population.theta(theta))
     rows = thetas.reshape(-1, thetas.shape[-1])

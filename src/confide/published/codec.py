@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from confide.channel import NEIGHBOURS, Channel
+from confide.channel import Channel
 from confide.errors import IncompatibleError
 from confide.expression import Expression
 from confide.mechanism import Mechanism
 from confide.privacy import Privacy
+from confide.published.cells import decode_cells, encode_cells
 from confide.published.errors import FileError
 from confide.published.provenance import check, provenance_of
 from confide.published.records import Records
@@ -26,7 +27,7 @@ from confide.statistic import Statistic
 from confide.statistic.columns import ColumnBounds
 
 if TYPE_CHECKING:
-    from confide.published.schema import ChannelForm, ReleaseForm
+    from confide.published.schema import ChannelForm, ReleaseForm, StatisticForm
 
 #: what a file says it is; the version changes when an older reader would misread it. A file has the oldest version that
 #: says all of it, so that what an older program can read it is given, and digests stay as they were
@@ -46,6 +47,8 @@ def _encode_statistic(statistic: Statistic) -> dict[str, Any]:
         )
     if _STATISTICS.get(kind) is not type(statistic):
         raise IncompatibleError(f"{statistic!r} is not one of {', '.join(_STATISTICS)}, so no file can describe it")
+    if statistic.tallies:
+        return {"kind": kind, "cells": encode_cells(statistic)}
     form: dict[str, Any] = {"kind": kind, "expressions": [str(t) for t in statistic.transforms]}
     if isinstance(statistic.bounds, ColumnBounds):
         form["bounds"] = {name: list(pair) for name, pair in statistic.bounds.numbers.items()}
@@ -72,9 +75,8 @@ def encode_channel(channel: Channel) -> dict[str, Any]:
     return {
         "statistic": _encode_statistic(channel.statistic),
         "mechanism": _encode_mechanism(channel.mechanism),
-        "n": channel.n,
-        "neighbours": NEIGHBOURS,
-    }
+        "neighbours": channel.neighbours,
+    } | ({} if channel.n is None else {"n": channel.n})
 
 
 def _calibrated(channel: Channel) -> float | None:
@@ -110,10 +112,13 @@ def encode(release: Release, table: str | None = None) -> dict[str, Any]:
 
 
 def _version(form: dict[str, Any]) -> int:
-    """The oldest version that has all that a release says: 3 has rows with several columns, and parts by group."""
+    """The oldest version that has all that a release says: 3 has sums, histograms, rows, and parts by group."""
     statistic = form["channel"]["statistic"]
-    of_rows = isinstance(statistic["bounds"], dict) or isinstance(form.get("missing"), dict)
-    return VERSION if of_rows or form.get("part", {}).get("kind") == "group" else OLDEST
+    of_rows = isinstance(statistic.get("bounds"), dict) or isinstance(form.get("missing"), dict)
+    newer = (
+        of_rows or statistic["kind"] in ("Sum", "Count", "Histogram") or form.get("part", {}).get("kind") == "grouped"
+    )
+    return VERSION if newer else OLDEST
 
 
 def encode_sealed(release: Release, table: str | None = None) -> dict[str, Any]:
@@ -122,23 +127,35 @@ def encode_sealed(release: Release, table: str | None = None) -> dict[str, Any]:
     return form | {"provenance": provenance_of(form, release.entry)}
 
 
-def decode_channel(form: ChannelForm) -> Channel:
-    """The channel of a form, through the same constructors that a user calls."""
-    given = form.statistic
+def _decode_statistic(given: StatisticForm) -> Statistic:
+    """The statistic of a form."""
+    if (histogram := decode_cells(given)) is not None:
+        return histogram
+    assert given.expressions is not None and given.bounds is not None  # `decode_cells` has looked
     quantile = given.kind == "Quantile"
     if (given.q is None) == quantile:
         raise FileError(f"a {given.kind} {'needs' if quantile else 'has no'} level q")
     several = len(given.expressions) > 1
     expression: Any = given.expressions if several else given.expressions[0]
     level: dict[str, Any] = {"q": given.q} if quantile else {}
+    bounds: Any
     if isinstance(given.bounds, dict):
-        bounds: Any = {name: tuple(pair) for name, pair in given.bounds.items()}
+        bounds = {name: tuple(pair) for name, pair in given.bounds.items()}
         level["categories"] = given.categories
     elif given.categories is not None:
         raise FileError("categories are of columns that have names, but the bounds have none")
     else:
         bounds = tuple(given.bounds)
-    statistic = _STATISTICS[given.kind](expression, bounds=bounds, **level)
+    if given.kind == "Count":
+        if (expression, bounds) != ("1", (0.0, 1.0)):
+            raise FileError("a Count has no expression and no bounds of its own")
+        return _STATISTICS[given.kind]()
+    return _STATISTICS[given.kind](expression, bounds=bounds, **level)
+
+
+def decode_channel(form: ChannelForm) -> Channel:
+    """The channel of a form, through the same constructors that a user calls."""
+    statistic = _decode_statistic(form.statistic)
     options = {name: value for name in _OPTIONS if (value := getattr(form.mechanism, name)) is not None}
     if form.mechanism.privacy is not None:
         options["privacy"] = decode_privacy(form.mechanism.privacy.model_dump())
@@ -146,7 +163,11 @@ def decode_channel(form: ChannelForm) -> Channel:
         mechanism = _MECHANISMS[form.mechanism.kind](**options)
     except TypeError as error:
         raise FileError(f"the mechanism {form.mechanism.kind} does not have the options {sorted(options)}") from error
-    return Channel(statistic, mechanism, form.n)
+    channel = Channel(statistic, mechanism, form.n)
+    if channel.neighbours != form.neighbours:
+        known = "private" if form.n is None else "public"
+        raise FileError(f"the neighbours are not those of a channel whose n is {known}")
+    return channel
 
 
 def _with_noise(channel: Channel, scale: float | None) -> Channel:

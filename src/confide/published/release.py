@@ -189,7 +189,7 @@ class Release:
     def __repr__(self) -> str:
         count = self.channel.n if self.records is not None else np.size(self.value)
         value = f"<{count} values>" if self.records is not None or count > 8 else f"{np.asarray(self.value).tolist()}"
-        return f"Release({value}, {self.channel.statistic!r}, {self.channel.mechanism!r}, n={self.channel.n})"
+        return f"Release({value}, {repr(self.channel).removeprefix('Channel(')}"
 
 
 def _by_column(argument: str, given: object, channel: Channel) -> Any:

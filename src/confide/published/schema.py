@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from confide.registry import MECHANISMS, STATISTICS
+from confide.statistic.cells import MOST_CELLS
 from confide.statistic.columns import MOST_CATEGORIES
 
 #: limits on what a file may hold: far beyond any use, far below any harm
@@ -107,13 +108,25 @@ def _short_in_all(expressions: list[str]) -> list[str]:
     return expressions
 
 
+class CutForm(_Form):
+    """A column of a histogram, by its edges or its public list of categories."""
+
+    column: Name
+    edges: Annotated[list[Finite], Field(min_length=1, max_length=MOST_CELLS)] | None = None
+    categories: Annotated[list[Name], Field(min_length=1, max_length=MOST_CELLS)] | None = None
+
+
 class StatisticForm(_Form):
-    """What was computed: expressions in the safe language, on records clipped to the bounds."""
+    """What was computed: expressions in the safe language, on records clipped to the bounds; or counts of cells."""
 
     kind: Annotated[str, *_one_of(STATISTICS)]
-    expressions: Annotated[list[Text], Field(min_length=1, max_length=MOST_EXPRESSIONS), AfterValidator(_short_in_all)]
+    expressions: (
+        Annotated[list[Text], Field(min_length=1, max_length=MOST_EXPRESSIONS), AfterValidator(_short_in_all)] | None
+    ) = None
     #: of the one column x, or of each column of numbers by name
-    bounds: Pair | Annotated[dict[Name, Pair], Field(max_length=MOST_COLUMNS)]
+    bounds: Pair | Annotated[dict[Name, Pair], Field(max_length=MOST_COLUMNS)] | None = None
+    #: the columns of a histogram
+    cells: Annotated[list[CutForm], Field(min_length=1, max_length=MOST_COLUMNS)] | None = None
     #: the public lists of columns of text
     categories: Annotated[dict[Name, Categories], Field(min_length=1, max_length=MOST_COLUMNS)] | None = None
     q: Annotated[float, Field(gt=0, le=1)] | None = None
@@ -136,8 +149,9 @@ class ChannelForm(_Form):
 
     statistic: StatisticForm
     mechanism: MechanismForm
-    n: Annotated[int, Field(ge=1, le=MOST_RECORDS)]
-    neighbours: Literal["replace-one"]
+    #: absent where it is private
+    n: Annotated[int, Field(ge=1, le=MOST_RECORDS)] | None = None
+    neighbours: Literal["replace-one", "add-remove"]
 
 
 class RowsForm(_Form):
@@ -164,15 +178,15 @@ class NamedForm(_Form):
     name: Name
 
 
-class GroupForm(_Form):
+class GroupedForm(_Form):
     """The records whose public attribute has a certain value."""
 
-    kind: Literal["group"]
+    kind: Literal["grouped"]
     column: Name
     value: Name
 
 
-PartForm = Annotated[RowsForm | HashedForm | NamedForm | GroupForm, Field(discriminator="kind")]
+PartForm = Annotated[RowsForm | HashedForm | NamedForm | GroupedForm, Field(discriminator="kind")]
 
 
 class CountsForm(_Form):

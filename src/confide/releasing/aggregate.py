@@ -16,10 +16,11 @@ from confide.channel import Channel
 from confide.errors import InvalidArgument
 from confide.expression.database import double
 from confide.published.errors import DataError
-from confide.published.part import Hashed, Part, Rows
+from confide.published.part import Grouped, Part, Rows, identifier_of_part
 from confide.releasing.gaps import Missing, constants_of
 from confide.releasing.quantise import engine_columns, quantised
 from confide.releasing.ranks import window_of
+from confide.releasing.readers.cells import code
 from confide.releasing.readers.engine import batches_of, rows_of
 from confide.releasing.readers.memory import read_at_most
 from confide.releasing.readers.source import Source
@@ -37,17 +38,19 @@ def records_needed(channel: Channel, part: Part | str | None, missing: Missing) 
     """How many records there must be, up to the end of a part of positions; None where n alone does not say it."""
     if isinstance(part, Rows):
         return part.stop
-    return None if isinstance(part, Hashed) or missing == "public" else channel.n
+    return None if identifier_of_part(part) is not None or missing == "public" else channel.n
 
 
 def exact_numbers(plan: Plan, source: Source, part: Part | str | None, missing: Missing) -> Any:
     """The exact whole numbers that a release (other than `Each`) publishes with noise: sums, or a window of ranks."""
     channel = plan.channel
+    if channel.n is None:
+        return _private_sums(plan, source, part, missing)
     _check_size(channel, source, part, missing)
     table = _records(plan, source, part, missing)
     # one query for everything that must agree: the sums are over as many records as are counted
     found = _counts(table)
-    if channel.statistic.averages:
+    if channel.statistic.averages or channel.statistic.totals:
         found |= {f"sum{i}": _sum(plan, source, table[f"q{i}"]) for i in range(channel.statistic.dimension)}
         row = _only_row(source, table.aggregate(**found))
         _check(channel, row, missing, part)
@@ -60,6 +63,20 @@ def exact_numbers(plan: Plan, source: Source, part: Part | str | None, missing: 
     assert channel.statistic.ranked
     _check(channel, _only_row(source, table.aggregate(**found)), missing, part)
     return _window(plan, source, table, channel.statistic.rank(channel.n))
+
+
+def _private_sums(plan: Plan, source: Source, part: Part | str | None, missing: Missing) -> list[int]:
+    """Exact sums over however many records there are: nothing that is done here depends on their number."""
+    statistic = plan.channel.statistic
+    # a count looks at nothing that a record holds, so that nothing can be missing
+    table = _records(plan, source, part, 0.0 if statistic.counts else missing)
+    sums = {f"sum{i}": _sum(plan, source, table[f"q{i}"]) for i in range(statistic.dimension)}
+    lacking = table.count() > table.count(where=table["present"])
+    row = _only_row(source, table.aggregate(lacking=lacking, **sums))
+    if missing != "public" and row["lacking"]:
+        raise _gaps(plan.channel)
+    # the sum over no records is no number to an engine
+    return [int(row[f"sum{i}"] or 0) for i in range(statistic.dimension)]
 
 
 def record_batches(plan: Plan, source: Source, part: Part | str | None, missing: Missing) -> Iterator[Any]:
@@ -117,6 +134,8 @@ def _select(source: Source, part: Part | str | None) -> Any:
         return source.table.limit(part.stop - part.start, offset=part.start)
     if "id" not in source.table.columns:
         raise InvalidArgument("part", part.column, "was not read with the data", "open the source with this column too")
+    if isinstance(part, Grouped):
+        return source.table.filter(code(source.table["id"], (part.value,)) == double(0.0))
     hashed = _md5(source.table["id"]).substr(0, 8)
     first, last = part.cuts
     inside = hashed >= f"{first:08x}"
@@ -138,8 +157,8 @@ def _md5(identifier: Any) -> Any:
 
 def _sum(plan: Plan, source: Source, column: Any) -> Any:
     """An exact sum, as text: it may be wider than any integer that the way out would carry."""
-    largest = plan.channel.n * max(map(abs, (*plan.grid.low, *plan.grid.high)))
-    if largest >= 2**62 and source.engine not in _WIDE_SUMS:
+    n, widest = plan.channel.n, max(map(abs, (*plan.grid.low, *plan.grid.high)))
+    if (n is None or n * widest >= 2**62) and source.engine not in _WIDE_SUMS:
         column = column.cast("decimal(38, 0)")
     return column.sum().cast("string")
 
@@ -169,7 +188,7 @@ def _ranks(source: Source, table: Any, first: int, last: int) -> Any:
 
 def _check_size(channel: Channel, source: Source, part: Part | str | None, missing: object) -> None:
     """Refuse another n where it is known without reading a record: a small file may hold more than memory does."""
-    if source.rows is None or isinstance(part, Hashed):
+    if source.rows is None or identifier_of_part(part) is not None:
         return
     count = max(min(part.stop, source.rows) - part.start, 0) if isinstance(part, Rows) else source.rows
     if missing != "public" or count < channel.n:
@@ -179,12 +198,9 @@ def _check_size(channel: Channel, source: Source, part: Part | str | None, missi
 def _check(channel: Channel, row: dict[str, Any], missing: object, part: Part | str | None) -> None:
     """Refuse missing values and another n. How many records there are is public; how many lack a value is not."""
     if row["n"] == 0:
-        raise DataError("there are no records")
+        raise DataError(f"there are no records{_where(part)}")
     if missing != "public" and row["present"] < row["n"]:
-        raise DataError(
-            "some values are missing, not a number or infinite; give missing=<a public number within the bounds>"
-            f'{_of_rows(channel)} to impute them, or missing="public" if it is no secret which records lack a value'
-        )
+        raise _gaps(channel)
     if row["n"] != channel.n:
         named = (
             f"; a part that is a name, as {part!r} is, selects no records: select them with Rows or Hashed "
@@ -194,15 +210,27 @@ def _check(channel: Channel, row: dict[str, Any], missing: object, part: Part | 
         # a source that is cut off there has one more
         found = f"more than {most:,}" if row["n"] == most + 1 else row["n"]
         raise DataError(
-            f"there are {found} records, but the channel is made for n = {channel.n}; n is public, correct it"
-            f"{named if isinstance(part, str) else ''}"
+            f"there are {found} records{_where(part)}, but the channel is made for n = {channel.n}; n is public, "
+            f"correct it{named if isinstance(part, str) else ''}"
         )
+
+
+def _where(part: Part | str | None) -> str:
+    return f" of which {part.column!r} is {part.value!r}" if isinstance(part, Grouped) else ""
 
 
 def _of_rows(channel: Channel) -> str:
     """How public numbers are given for the columns of rows."""
     names = channel.statistic.columns
     return "" if names == ("x",) else f" for each column that may lack one, as in {{{names[0]!r}: …}},"
+
+
+def _gaps(channel: Channel) -> DataError:
+    """What is said where a value is missing and nothing was said about that."""
+    return DataError(
+        "some values are missing, not a number or infinite; give missing=<a public number within the bounds>"
+        f'{_of_rows(channel)} to impute them, or missing="public" if it is no secret which records lack a value'
+    )
 
 
 def _only_row(source: Source, query: Any) -> dict[str, Any]:

@@ -26,8 +26,8 @@ def _(result: Release) -> PageContent:
     return PageContent(
         title=f"{number}, published in confidence",
         question="What came out, and how exactly it can be read.",
-        answer=" ".join(filter(None, [f"Published: {published(result)}, {channel.statistic} over {channel.n:,} "
-                                      f"records.", _named(result), _near(result)])),
+        answer=" ".join(filter(None, [f"Published: {published(result)}, {channel.statistic} over "
+                                      f"{number_of_records(channel)} records.", _named(result), _near(result)])),
         pictures=tuple(_pictures(result)),
         columns=("about", "this release"),
         rows=tuple((name, str(each)) for name, each in _facts(result).items() if each not in (None, "")),
@@ -35,6 +35,11 @@ def _(result: Release) -> PageContent:
         guarantee=result.guarantee,
         warnings=tuple(told for told in (effect(result),) if told is not None),
     )  # fmt: skip
+
+
+def number_of_records(channel: Channel) -> str:
+    """How many records there are, where that is public."""
+    return "a private number of" if channel.n is None else f"{channel.n:,}"
 
 
 def published(release: Release) -> str:
@@ -108,7 +113,7 @@ def _pictures(release: Release) -> list[Picture]:
 def _facts(release: Release) -> dict[str, Any]:
     channel = release.channel
     facts = {"data set": release.dataset, "part": release.part, "column": _columns(release), "purpose": release.purpose,
-             "missing values": _missing(release), "records": f"{channel.n:,}"}  # fmt: skip
+             "missing values": _missing(release), "records": number_of_records(channel)}  # fmt: skip
     few = isinstance(release.value, np.ndarray) and release.value.size <= MOST_NUMBERS
     if few and not channel.statistic.per_record:
         each = zip(channel.statistic.transforms, release.value, strict=True)

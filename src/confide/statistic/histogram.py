@@ -13,7 +13,8 @@ from confide.errors import IncompatibleError
 from confide.privacy.rounding import root_sum_of_squares_up
 from confide.statistic.cells import Cut, as_cuts, index_of, joined
 from confide.statistic.columns import column
-from confide.statistic.statistic import OWN, Statistic, check_count
+from confide.statistic.size import check_count
+from confide.statistic.statistic import OWN, Statistic
 from confide.statistic.transform import Transform
 
 Pair = tuple[float, float]
@@ -47,7 +48,7 @@ class Histogram(Statistic):
     cuts: tuple[Cut, ...]
 
     noun = "the histogram of"
-    counts = True
+    tallies = True
 
     def __init__(self, columns: Any, *, edges: Any = None, categories: Any = None) -> None:
         vars(self).update(transforms=(), bounds=(), cuts=as_cuts(columns, edges, categories))
@@ -111,8 +112,10 @@ class Histogram(Statistic):
         del window
         return jnp.sum(self.values(records), axis=-2)
 
-    def sensitivity(self, n: int, norm: int = 1) -> float:
-        """2 in L1 and √2 in L2: a replaced record leaves one cell for another."""
+    def sensitivity(self, n: int | None, norm: int = 1) -> float:
+        """2 in L1 and √2 in L2: a replaced record leaves one cell for another. 1 where it is added or removed."""
+        if n is None:
+            return 1.0
         check_count(n)
         return 2.0 if norm == 1 else root_sum_of_squares_up([1.0, 1.0])
 
@@ -127,7 +130,7 @@ class Histogram(Statistic):
 
 
 def cells_of(statistic: Statistic) -> Histogram:
-    """A statistic that `counts`, as the histogram that it is."""
+    """A statistic that `tallies`, as the histogram that it is."""
     if not isinstance(statistic, Histogram):
         raise IncompatibleError(f"{statistic!r} does not count the records in cells; use a Histogram")
     return statistic

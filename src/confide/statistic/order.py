@@ -12,7 +12,8 @@ import jax.numpy as jnp
 
 from confide._final import final
 from confide.errors import IncompatibleError, InvalidArgument
-from confide.statistic.statistic import OWN, Statistic, check_count, scalar_width, told_bounds
+from confide.statistic.size import check_count
+from confide.statistic.statistic import OWN, Statistic, scalar_width, told_bounds
 from confide.statistic.transform import Transform
 
 

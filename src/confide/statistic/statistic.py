@@ -18,6 +18,7 @@ from confide.errors import IncompatibleError, InvalidArgument
 from confide.privacy.rounding import round_up
 from confide.statistic.columns import ColumnBounds, as_bounds, column
 from confide.statistic.sensitivity import vector_sensitivity, width
+from confide.statistic.size import check_count
 from confide.statistic.transform import Transform, apply, apply_to_rows, as_transforms, ranges_of
 
 Pair = tuple[float, float]
@@ -50,16 +51,20 @@ class Statistic(ABC):
     vector: ClassVar[bool] = True
     #: whether it is the mean of s, so that its law is that of a sum of independent values
     averages: ClassVar[bool] = False
+    #: whether it is the sum of s: what can be published where the number of records is private
+    totals: ClassVar[bool] = False
+    #: whether it is how many records there are, and nothing that is in them
+    counts: ClassVar[bool] = False
     #: whether it is a value of each record
     per_record: ClassVar[bool] = False
     #: whether it is the value of one `rank`
     ranked: ClassVar[bool] = False
     #: whether it counts the records in disjoint cells
-    counts: ClassVar[bool] = False
+    tallies: ClassVar[bool] = False
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        refuse_claims(cls, ("averages", "counts", "per_record", "ranked"))
+        refuse_claims(cls, ("averages", "counts", "per_record", "ranked", "tallies", "totals"))
 
     def __init__(self, expression: Any, bounds: Any = None, *, range: Any = None, categories: Any = None) -> None:
         if not self.vector and isinstance(expression, Sequence) and not isinstance(expression, str):
@@ -183,8 +188,11 @@ class Statistic(ABC):
         raise IncompatibleError(f"{self!r} of {n} records is not the value of one rank; use a Median or Quantile")
 
     @abstractmethod
-    def sensitivity(self, n: int, norm: int = 1) -> float:
-        """How far the statistic can move when one of n records is replaced by another."""
+    def sensitivity(self, n: Any, norm: int = 1) -> float:
+        """How far the statistic can move when one of n records is replaced by another.
+
+        Where n is private (None), which only sums allow: when a record is added or removed.
+        """
 
     def __str__(self) -> str:
         parts = ", ".join(str(transform) for transform in self.transforms)
@@ -210,18 +218,6 @@ def told_bounds(bounds: Any) -> list[str]:
 def scalar_width(statistic: Statistic) -> float:
     """The width of the certified range of a scalar s, rounded up."""
     return width(*statistic.ranges[0])
-
-
-def check_count(n: object) -> int:
-    """A number of records: a whole number, at least 1."""
-    remedy = "give the number of records as a whole number, such as n=100"
-    try:
-        count = operator.index(n)  # type: ignore[arg-type]
-    except TypeError:
-        raise InvalidArgument("n", n, "is not a whole number", remedy) from None
-    if isinstance(n, bool) or count < 1:
-        raise InvalidArgument("n", n, "is not a positive number of records", remedy)
-    return count
 
 
 def _hashable(value: Any) -> bool:

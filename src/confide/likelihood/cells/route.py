@@ -46,10 +46,12 @@ class Cells(Route):
     def refuses(self, model: Model) -> str | None:
         """A histogram with additive noise of a population whose cells have known probabilities."""
         channel = model.channel
-        if not channel.statistic.counts:
+        if not channel.statistic.tallies:
             return "the cells route serves a Histogram; use route 'spectral', 'order' or 'records'"
         if channel.law.added is None:
             return "the cells route serves additive noise; use Laplace or Gaussian"
+        if channel.n is None:
+            return "the cells route serves a public number of records; give the channel an n, which is then assumed"
         step = channel.law.added.step
         if step is not None and abs(1 / step - round(1 / step)) * step > 1e-9:
             return f"counts are rounded to multiples of {step:g}, which no exact route follows; use step=1"

@@ -36,7 +36,7 @@ def jumps_of(model: Model) -> Floats:
     population, statistic, law = model.population, model.channel.statistic, model.channel.law
     if population.rows is not None or population.discrete or not moves(population):
         return np.zeros(0)
-    if statistic.counts:  # a record passes from cell to cell at the edges
+    if statistic.tallies:  # a record passes from cell to cell at the edges
         return np.asarray(cells_of(statistic).cuts[0].edges)
     alone = statistic.per_record or statistic.ranked or model.channel.n == 1
     if law.answers is not None:
