@@ -78,9 +78,11 @@ def _statistic(form: dict[str, Any]) -> str:
     """A statistic as tables have it."""
     if form["kind"] == "Count":
         return "count of records"
-    low, high = form["bounds"]
+    bounds = form["bounds"]
+    ends = [(f"{name} in ", *pair) for name, pair in bounds.items()] if isinstance(bounds, dict) else [("", *bounds)]
     level = f" {form['q']:g}" if "q" in form else ""
-    return f"{form['kind'].lower()}{level} of {', '.join(form['expressions'])} on [{low:g}, {high:g}]"
+    on = ", ".join(f"{name}[{low:g}, {high:g}]" for name, low, high in ends)
+    return f"{form['kind'].lower()}{level} of {', '.join(form['expressions'])} on {on}"
 
 
 def _published(form: dict[str, Any]) -> str:
