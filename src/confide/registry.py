@@ -17,6 +17,8 @@ STATISTICS = {
     "minimum": "Minimum",
     "quantile": "Quantile",
     "each": "Each",
+    "sum": "Sum",
+    "count": "Count",
 }
 MECHANISMS = {
     "laplace": "Laplace",

@@ -56,6 +56,9 @@ def information(
     if not isinstance(method, Route) and method != "auto" and method not in METHODS:
         remedy = f"use 'auto', one of {', '.join(METHODS)}, or a route such as Spectral()"
         raise InvalidArgument("method", method, "is not a method", remedy)
+    if model.channel.n is None:
+        remedy = "give the channel a number of records, Channel(statistic, mechanism, n=…), which is then assumed"
+        raise InvalidArgument("model", model.channel, "has a private number of records", remedy)
     thetas = np.asarray(model.population.theta(theta))
     rows = thetas.reshape(-1, thetas.shape[-1])
     route = _choose(model) if method == "auto" else None if method in ALGORITHMS else choose_route(model, method)

@@ -15,6 +15,7 @@ from confide.likelihood.mean.spectral import Spectral
 from confide.likelihood.rank.order import Order
 from confide.likelihood.rank.pool import Pool
 from confide.likelihood.route import Route
+from confide.likelihood.totals.public import Scaled, as_mean
 
 if TYPE_CHECKING:
     from confide.model import Model
@@ -53,6 +54,13 @@ def as_route(route: str | Route) -> Route | None:
 
 def choose_route(model: Model, route: str | Route = "auto") -> Route:
     """The route that is asked for, or the first that serves; an error that says why none does."""
+    if model.channel.n is None:
+        raise IncompatibleError(
+            f"{model.channel!r} has a private number of records, over which nothing sums the likelihood yet; keep the "
+            "release, or use a channel with a public n"
+        )
+    if model.channel.statistic.totals:
+        return Scaled(choose_route(as_mean(model), route))
     asked = as_route(route)
     if asked is not None:
         reason = _refuses(asked, model)

@@ -18,6 +18,33 @@ from confide.privacy.rounding import read_delta, root_sum_of_squares_up, sum_up
 _UNITS: tuple[type[PureDP] | type[GDP] | type[ZCDP], ...] = (PureDP, GDP, ZCDP)
 
 
+def moved(guarantee: Privacy) -> Privacy:
+    """What is promised to a record that may move from one group to another: one removal and one addition.
+
+    `guarantee` is that of each group's release where a record is added or removed: 2ε, 2ρ, √2·μ; (2ε, (1 + e^ε)·δ) by
+    group privacy, which holds whether the releases are independent or not.
+
+    >>> [moved(each) for each in (PureDP(0.5), ZCDP(0.25), ApproxDP(1.0, 1e-6))]
+    [PureDP(epsilon=1.0), ZCDP(rho=0.5), ApproxDP(epsilon=2.0, delta=3.71828182845905e-06)]
+    """
+    if not isinstance(guarantee, ApproxDP):
+        return compose([guarantee, guarantee])
+    delta = math.nextafter(math.nextafter((1.0 + math.exp(guarantee.epsilon)) * guarantee.delta, 1.0), 1.0)
+    return ApproxDP(2.0 * guarantee.epsilon, delta) if delta < 1.0 else Unlimited()
+
+
+def worst(first: Privacy, second: Privacy) -> Privacy:
+    """A guarantee that both of one kind imply: the larger of each of their parameters.
+
+    >>> worst(ApproxDP(1.0, 1e-6), ApproxDP(0.5, 1e-5))
+    ApproxDP(epsilon=1.0, delta=1e-05)
+    """
+    if Unlimited in (type(first), type(second)):
+        return Unlimited()
+    assert type(first) is type(second)
+    return type(first)(*map(max, vars(first).values(), vars(second).values()))
+
+
 def compose(guarantees: Iterable[Privacy], *, delta: float | None = None) -> Privacy:
     """The guarantee of all releases together.
 

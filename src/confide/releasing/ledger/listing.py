@@ -30,7 +30,8 @@ class Listed:
     #: the statistic, such as `mean of x on [0, 1]`
     what: str
     published: str
-    n: int
+    #: None where it is private
+    n: int | None
     guarantee: Privacy
 
 
@@ -48,7 +49,7 @@ def statement(book: Book, dataset: str, ledger: str) -> Statement:
     account, rows = accounts.load(book, dataset), list(book.entries(dataset))
     spent, left = budgets.stated(account.budget, account.spent), budgets.left(account.budget, account.spent)
     made = tuple(restore(book, row, ledger) for row in rows)
-    return Statement(dataset, account.budget, spent, left, made, tuple(map(_day, rows)))
+    return Statement(dataset, account.budget, spent, left, made, tuple(map(_day, rows)), account.neighbours)
 
 
 def _day(row: dict[str, Any]) -> str:
@@ -66,7 +67,7 @@ def _listed(row: dict[str, Any]) -> Listed:
             form.get("purpose", ""),
             _statistic(channel["statistic"]),
             _published(form),
-            int(channel["n"]),
+            None if channel.get("n") is None else int(channel["n"]),
             decode_privacy(form["guarantee"]),
         )
     except (ValueError, KeyError, TypeError, AttributeError):
@@ -75,6 +76,8 @@ def _listed(row: dict[str, Any]) -> Listed:
 
 def _statistic(form: dict[str, Any]) -> str:
     """A statistic as tables have it."""
+    if form["kind"] == "Count":
+        return "count of records"
     low, high = form["bounds"]
     level = f" {form['q']:g}" if "q" in form else ""
     return f"{form['kind'].lower()}{level} of {', '.join(form['expressions'])} on [{low:g}, {high:g}]"
