@@ -107,13 +107,9 @@ class Prior(eqx.Module):
         ]
 
     def _join(self, pieces: list[Any]) -> Float[Array, "... d"]:
-        return jnp.concatenate(
-            [
-                piece.reshape((*jnp.shape(piece)[: jnp.ndim(piece) - part.event_dim], size))
-                for part, piece, size in zip(self.parts, pieces, self.sizes, strict=True)
-            ],
-            axis=-1,
-        )
+        three = zip(self.parts, pieces, self.sizes, strict=True)
+        flat = [jnp.reshape(p, (*jnp.shape(p)[: jnp.ndim(p) - part.event_dim], size)) for part, p, size in three]
+        return jnp.concatenate(flat, axis=-1)
 
     def log_prob(self, theta: Float[Array, "... d"]) -> Float[Array, "..."]:
         """log η(θ), −∞ outside the support.
@@ -168,8 +164,7 @@ class Prior(eqx.Module):
         """
         pieces = self._split(theta, self.sizes)
         free = [freed.inv(piece) for freed, piece in zip(self.maps, pieces, strict=True)]
-        widened = [piece if part.event_dim else piece[..., None] for part, piece in zip(self.parts, free, strict=True)]
-        return jnp.concatenate(widened, axis=-1)
+        return jnp.concatenate([v if v.ndim > theta.ndim - 1 else v[..., None] for v in free], axis=-1)
 
     def log_jacobian(self, free: Float[Array, "... k"]) -> Float[Array, "..."]:
         """log |∂θ/∂free|: what the density of the free coordinates gains on that of θ.
@@ -269,7 +264,7 @@ def at_free(prior: Prior, free: jax.Array) -> tuple[jax.Array, jax.Array]:
     return prior.constrain(free), prior.log_prob_free(free)
 
 
-def _checked(parameter: Any, given: object, key: int) -> tuple[Any, Any, np.ndarray]:
+def _checked(parameter: Any, given: Any, key: int) -> tuple[Any, Any, np.ndarray]:
     """A proper distribution over one parameter, in double precision, the map that frees it, and draws from it."""
     argument = f"prior[{parameter.name!r}]"
     if not isinstance(given, dist.Distribution):
@@ -278,9 +273,7 @@ def _checked(parameter: Any, given: object, key: int) -> tuple[Any, Any, np.ndar
     if isinstance(given, improper) or given.is_discrete:
         raise InvalidArgument(argument, type(given).__name__, "is not a proper prior with a density", _REMEDY)
     if len(parameter.shape) == 1 and given.batch_shape == given.event_shape == ():  # of each entry
-        spread: Any = given.expand([parameter.size])
-        given = spread.to_event(1)
-        assert isinstance(given, dist.Distribution)
+        given = given.expand([parameter.size]).to_event(1)
     if given.batch_shape != () or given.event_shape != parameter.shape:
         wanted = ("one number", f"a vector of {parameter.size}", f"a matrix {parameter.shape}")[len(parameter.shape)]
         raise InvalidArgument(argument, type(given).__name__, f"is not a distribution over {wanted}", _REMEDY)

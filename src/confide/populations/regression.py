@@ -89,7 +89,7 @@ class _Covariate:
 
 
 @dataclass(frozen=True, eq=False)
-class _Fixed:
+class _AsGiven:
     """A law that is given; two of the same kind with equal numbers are equal."""
 
     law: dist.Distribution
@@ -101,7 +101,7 @@ class _Fixed:
         return type(self.law), tuple(float(leaf) for leaf in jax.tree.leaves(self.law))
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Fixed) and self._key() == other._key()
+        return isinstance(other, _AsGiven) and self._key() == other._key()
 
     def __hash__(self) -> int:
         return hash(self._key())
@@ -161,7 +161,7 @@ def _regression(kind: str, outcome: str, covariates: Any, own: dict[str, Constra
             if not isinstance(given, dist.Distribution) or given.batch_shape + given.event_shape:
                 remedy = "give a numpyro distribution of one number, such as dist.Normal(0.0, 1.0)"
                 raise InvalidArgument(f"covariates[{name!r}]", given, "is not a law of one number", remedy)
-            columns[name] = _Fixed(given)
+            columns[name] = _AsGiven(given)
         label = ", ".join(f"{name}: {type(given).__name__}" for name, given in covariates.items())
     else:
         parameters |= {_MEAN: constraints.real_vector, _COVARIANCE: constraints.positive_definite}

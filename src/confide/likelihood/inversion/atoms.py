@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from confide.likelihood.noise.lattice import finite_values
+from confide.likelihood.noise.values_of_rows import atoms_of_rows
 from confide.likelihood.record_law.panels import TO_LEGENDRE
 from confide.likelihood.record_law.pieces import pieces_of, s_at
 from confide.likelihood.record_law.record import NODES, ORDER, WEIGHTS
-from confide.likelihood.record_law.rows.levels import atoms_of_rows
 from confide.likelihood.record_law.skeleton import frame
 from confide.population import Population
 from confide.statistic import Statistic

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from confide.likelihood.record_law.rows.law import listed
+from confide.likelihood.noise.values_of_rows import listed
 from confide.population import Population
 from confide.statistic import Statistic
 

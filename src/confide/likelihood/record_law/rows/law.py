@@ -22,11 +22,11 @@ from numpy.typing import NDArray
 
 from confide._compile import FAST_COMPILE
 from confide.errors import AccuracyError
+from confide.likelihood.noise.values_of_rows import atoms_of_rows, listed
 from confide.likelihood.record_law.panels import TO_LEGENDRE
 from confide.likelihood.record_law.record import NODES, ORDER
 from confide.likelihood.record_law.rows.axis import Fineness
 from confide.likelihood.record_law.rows.layout import layout
-from confide.likelihood.record_law.rows.levels import atoms_of_rows, values_of_rows
 from confide.likelihood.record_law.rows.nodes import row_law
 from confide.population import Population
 from confide.statistic import Statistic
@@ -131,12 +131,6 @@ def still_values(population: Population, statistic: Statistic, panels: int) -> F
     half = 0.5 * (high - low) / panels
     middles = low + half * (2.0 * np.arange(panels) + 1.0)
     return np.concatenate([(middles[:, None] + half * NODES).ravel(), atoms_of_rows(population, statistic)])
-
-
-def listed(population: Population, statistic: Statistic) -> tuple[float, ...] | None:
-    """The values of a scalar s where they are finitely many."""
-    known = statistic.transforms[0].levels
-    return values_of_rows(population, statistic) if known is None else known
 
 
 def rows_at(

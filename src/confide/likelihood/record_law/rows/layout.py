@@ -16,10 +16,10 @@ from confide.errors import AccuracyError
 from confide.expression.switches import jumps, switches, variables
 from confide.expression.tree import Call, Number, Tree, Variable
 from confide.likelihood.cached import once
+from confide.likelihood.noise.values_of_rows import bounds_by_name
 from confide.population import Population
 from confide.population.rows import ColumnLaw, RowLaw
 from confide.statistic import Statistic
-from confide.statistic.columns import ColumnBounds
 from confide.statistic.transform import Function
 
 Pair = tuple[float, float]
@@ -84,7 +84,7 @@ class Axis:
 
 
 @dataclass(frozen=True)
-class Layout:
+class RowLayout:
     """The columns that matter, in their order."""
 
     axes: tuple[Axis, ...]
@@ -103,14 +103,8 @@ class Layout:
         return self.continuous > MOST_ON_PANELS
 
 
-def bounds_by_name(statistic: Statistic) -> dict[str, Pair]:
-    """What each column is clipped to."""
-    bounds = statistic.bounds
-    return bounds.by_name if isinstance(bounds, ColumnBounds) else {"x": bounds}
-
-
 @once
-def layout(population: Population, statistic: Statistic) -> Layout:
+def layout(population: Population, statistic: Statistic) -> RowLayout:
     """The layout of a row's law for a statistic."""
     rows = population.rows
     assert rows is not None
@@ -126,7 +120,7 @@ def layout(population: Population, statistic: Statistic) -> Layout:
         kinks, cuts = _cuts(name, later, found, bounds)
         axes.append(Axis(name, laws[name], bounds.get(name), any(name in laws[o].needs for o in later), kinks, cuts))
     with_seen = tuple(_seen(axis, axes[place + 1 :]) for place, axis in enumerate(axes))
-    return Layout(with_seen, tuple(bounds.items()), any(map(jumps, trees)) or len(trees) < statistic.dimension)
+    return RowLayout(with_seen, tuple(bounds.items()), any(map(jumps, trees)) or len(trees) < statistic.dimension)
 
 
 def _needed(rows: RowLaw, wanted: set[str]) -> set[str]:

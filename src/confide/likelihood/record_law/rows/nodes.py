@@ -19,7 +19,7 @@ from confide.expression.switches import variables
 from confide.likelihood.record_law.rows import axis as axes
 from confide.likelihood.record_law.rows import points
 from confide.likelihood.record_law.rows.axis import AxisNodes, Fineness
-from confide.likelihood.record_law.rows.layout import Axis, Layout, layout
+from confide.likelihood.record_law.rows.layout import Axis, RowLayout, layout
 from confide.likelihood.record_law.slopes import moves
 from confide.population import Population
 from confide.population.space import split
@@ -61,7 +61,7 @@ def _row_law(
     return jnp.atleast_2d(s if statistic.dimension == 1 else s.T), weights
 
 
-def _nodes(population: Population, at: Layout, theta: jax.Array, fineness: Fineness) -> tuple[Row, jax.Array]:
+def _nodes(population: Population, at: RowLayout, theta: jax.Array, fineness: Fineness) -> tuple[Row, jax.Array]:
     """What is seen of the columns, not yet clipped, (J,) each, and weights (J,)."""
     known = split(population.space, theta)
     if at.sampled:
@@ -85,7 +85,7 @@ def _nodes(population: Population, at: Layout, theta: jax.Array, fineness: Finen
     return seen, weights
 
 
-def _clipped(at: Layout, seen: Row) -> Row:
+def _clipped(at: RowLayout, seen: Row) -> Row:
     """What the statistic gets of the columns so far."""
     return {name: jnp.clip(seen[name], *ends) for name, ends in at.bounds if name in seen}
 
@@ -110,7 +110,7 @@ def _along(axis: Axis, known: dict[str, Any], row: Row, seen: Row, fineness: Fin
     return jax.vmap(one)(needed, looked_at) if needed or looked_at else one({}, {})
 
 
-def _require_slopes(at: Layout) -> None:
+def _require_slopes(at: RowLayout) -> None:
     """Refuse the one case without derivatives: a density that moves under a statistic that jumps."""
     if at.jumps and any(moves(axis.population) for axis in at.axes if not axis.discrete):
         name = next(axis.name for axis in at.axes if not axis.discrete and moves(axis.population))

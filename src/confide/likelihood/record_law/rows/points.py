@@ -16,7 +16,7 @@ from jax import lax
 from numpy.typing import NDArray
 
 from confide.likelihood.record_law.rows import axis as axes
-from confide.likelihood.record_law.rows.layout import Layout
+from confide.likelihood.record_law.rows.layout import RowLayout
 from confide.population import density, tails
 
 Row = dict[str, jax.Array]
@@ -39,7 +39,7 @@ def uniform(columns: int, size: int = SIZE, seed: int = 0) -> NDArray[np.float64
     return np.ascontiguousarray((found + 2.0**-33).T)
 
 
-def sampled(at: Layout, known: dict[str, Any], seed: int = 0) -> tuple[Row, jax.Array]:
+def sampled(at: RowLayout, known: dict[str, Any], seed: int = 0) -> tuple[Row, jax.Array]:
     """What is seen of all columns, not yet clipped, (J,) each, and weights (J,)."""
     u = iter(uniform(at.continuous, SIZE, seed))
     row: Row = {}

@@ -1,4 +1,4 @@
-"""What values a scalar statistic of rows may take with positive probability."""
+"""What values a scalar statistic of rows may take, and with positive probability."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from confide.errors import AccuracyError
 from confide.likelihood.cached import once
-from confide.likelihood.record_law.rows.layout import bounds_by_name
 from confide.population import Population
 from confide.statistic import Statistic
+from confide.statistic.columns import ColumnBounds
 
 Floats = NDArray[np.float64]
 
@@ -19,6 +19,18 @@ Floats = NDArray[np.float64]
 _MOST = 20_000
 #: places of the continuous columns at which a value is compared: ends, and points without a pattern
 _PLACES = (0.0, 1.0, 0.3819660112501051, 0.7071067811865476, 0.1234567890123457)
+
+
+def bounds_by_name(statistic: Statistic) -> dict[str, tuple[float, float]]:
+    """What each column is clipped to."""
+    bounds = statistic.bounds
+    return bounds.by_name if isinstance(bounds, ColumnBounds) else {"x": bounds}
+
+
+def listed(population: Population, statistic: Statistic) -> tuple[float, ...] | None:
+    """The values of a scalar s where they are finitely many."""
+    known = statistic.transforms[0].levels
+    return values_of_rows(population, statistic) if known is None else known
 
 
 def values_of_rows(population: Population, statistic: Statistic) -> tuple[float, ...] | None:
