@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from confide_cli.rows import COLUMN_BOUNDS, separated
+from confide_cli.columns import COLUMN_BOUNDS, separated
 from confide_cli.speech import spoken
 from confide_cli.study import UsageProblem
 

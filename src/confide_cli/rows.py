@@ -1,8 +1,4 @@
-"""Words about rows with several columns: bounds, categories, gaps and names by column, and groups.
-
-`--bounds` takes two numbers for the one column x, and one word for each column of a row: `--bounds age=18:90`. The
-latter is told apart before options are read, for an option has one number of words.
-"""
+"""Words about rows with several columns: bounds, categories, gaps and names by column, and groups."""
 
 from __future__ import annotations
 
@@ -11,29 +7,6 @@ from typing import Any
 
 from confide.errors import InvalidArgument
 from confide_cli.study import Arguments, UsageProblem
-
-#: commands whose `--bounds` may be about columns, and the option that it then is
-_COMMANDS, COLUMN_BOUNDS = ("release",), "--column-bounds"
-
-
-def separated(arguments: Sequence[str]) -> list[str]:
-    """The command line with `--bounds NAME=LOW:HIGH` as an option of its own.
-
-    >>> separated(["release", "--bounds", "age=18:90", "--bounds=cost=1:9", "--n", "3"])
-    ['release', '--column-bounds', 'age=18:90', '--column-bounds', 'cost=1:9', '--n', '3']
-    """
-    if not arguments or arguments[0] not in _COMMANDS:
-        return list(arguments)
-    found = []
-    for index, word in enumerate(arguments):
-        following = arguments[index + 1] if index + 1 < len(arguments) else ""
-        if word == "--bounds" and "=" in following and not following.startswith("-"):
-            found.append(COLUMN_BOUNDS)
-        elif word.startswith("--bounds=") and "=" in word.removeprefix("--bounds="):
-            found += [COLUMN_BOUNDS, word.removeprefix("--bounds=")]
-        else:
-            found.append(word)
-    return found
 
 
 def read_bounds(texts: Sequence[str]) -> dict[str, tuple[float, float]]:
