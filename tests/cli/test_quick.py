@@ -71,7 +71,7 @@ def test_a_listing_of_rows_names_the_bounds_of_each_column(tmp_path, capsys):
     channel = cf.Channel(cf.Mean(["age", "age * cost"], bounds), cf.Gaussian(cf.ZCDP(0.5)), n=2)
     cf.release(channel, {"age": [20, 30], "cost": [5, 7]}, ledger=book, dataset="people")
     assert run(["ledger", str(tmp_path / "rows.db"), "people"]) == 0
-    assert "mean of age, age * cost on age in [18, 90], cost in [0, 50]" in capsys.readouterr().out
+    assert "mean of age, age * cost on age [18, 90], cost [0, 50]" in capsys.readouterr().out
 
 
 def test_a_page_of_a_whole_ledger(book, tmp_path, capsys):
