@@ -304,6 +304,11 @@ def test_the_ledger_knows_the_same_rows_again(tmp_path):
     assert book.spent("people") == cf.ZCDP(0.1)
     book.check()
     assert book.confirms(first)
+    cf.release(channel(), {**data, "AGE": data["age"]}, column={"age": "AGE"}, ledger=book, dataset="people")
+    told = book.listing("people")
+    assert "on age [18, 90], cost [10, 5000], ward" in told[0].what
+    assert (told[0].column, told[2].column) == (None, "age: AGE")
+    assert book.statement("people").releases[0] == first
     memory = cf.release(channel(), {"ward": data["ward"], "age": data["age"], "cost": data["cost"]}, **ask)
     assert cf.release(channel(), {**{k: data[k] for k in ("ward", "age")}, "cost": data["cost"]}, **ask) == memory
 

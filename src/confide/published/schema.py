@@ -10,7 +10,6 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from confide.registry import MECHANISMS, STATISTICS
-from confide.statistic.cells import MOST_CELLS
 from confide.statistic.columns import MOST_CATEGORIES
 
 #: limits on what a file may hold: far beyond any use, far below any harm
@@ -112,8 +111,8 @@ class CutForm(_Form):
     """A column of a histogram, by its edges or its public list of categories."""
 
     column: Name
-    edges: Annotated[list[Finite], Field(min_length=1, max_length=MOST_CELLS)] | None = None
-    categories: Annotated[list[Name], Field(min_length=1, max_length=MOST_CELLS)] | None = None
+    edges: Annotated[list[Finite], Field(min_length=1, max_length=MOST_EXPRESSIONS)] | None = None
+    categories: Annotated[list[Name], Field(min_length=1, max_length=MOST_EXPRESSIONS)] | None = None
 
 
 class StatisticForm(_Form):

@@ -35,7 +35,7 @@ def jumps_of(model: Model) -> Floats:
     """Where what is computed from a record jumps as a function of it, if its law has ends or kinks that move."""
     population, statistic, law = model.population, model.channel.statistic, model.channel.law
     if population.rows is not None or population.discrete or not moves(population):
-        return np.zeros(0)
+        return np.zeros(0)  # rows refuse such a law themselves
     if statistic.tallies:  # a record passes from cell to cell at the edges
         return np.asarray(cells_of(statistic).cuts[0].edges)
     alone = statistic.per_record or statistic.ranked or model.channel.n == 1
