@@ -79,7 +79,7 @@ class _Pairs:
 
     def bound(self) -> float:
         """The smallest bound that the budget of work allows."""
-        settled, attained, spent = 0.0, 0.0, 0
+        settled, attained, spent = 0.0, 0.0, 0.0
         boxes, upper, axis = self.boxes, np.full(self.boxes.count, np.inf), np.zeros(self.boxes.count, dtype=int)
         fresh = np.arange(boxes.count)
         while True:
