@@ -82,7 +82,10 @@ def _value_and_slope(population: Population, free: jax.Array, records: tuple[Any
 def _further(likelihood: FreeLikelihood, at: Floats, first: Floats, second: Floats, two: Floats) -> Floats:
     """Where steps that shrink as the last two did would end, unless the likelihood is less there."""
     bend = second - first
-    length = max(1.0, float(np.linalg.norm(first) / max(np.linalg.norm(bend), 1e-300)))
+    most = float(np.linalg.norm(bend))
+    if most == 0:
+        return two
+    length = max(1.0, float(np.linalg.norm(first)) / most)
     tried = at + 2.0 * length * first + length**2 * bend
     try:
         better = likelihood(tried[None])[0] >= likelihood(two[None])[0]

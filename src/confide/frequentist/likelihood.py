@@ -196,8 +196,8 @@ def _on_a_line(likelihood: FreeLikelihood, line: Floats, log_p: Floats, climbing
         end = line[0 if edge < 0 else -1]
         return Peak(np.asarray([end]), float(log_p[at]), np.zeros((1, 1)), edge)
     if climbing is not None:
-        found = climbing(likelihood, line[at : at + 1])
-        return Peak(*found, likelihood.curvature(found[0]))
+        top_free, top_log_p = climbing(likelihood, line[at : at + 1])
+        return Peak(top_free, top_log_p, likelihood.curvature(top_free))
     low, high = line[at - 1], line[at + 1]
     for _ in range(_ZOOMS):
         points = np.linspace(low, high, _ZOOM)

@@ -15,6 +15,7 @@ from confide._checks import whole
 from confide._precision import float64
 from confide._random import as_key
 from confide.errors import ApproximationWarning, IncompatibleError, InvalidArgument
+from confide.frequentist.em import fit
 from confide.frequentist.exact import (
     Floats,
     Interval,
@@ -25,7 +26,6 @@ from confide.frequentist.exact import (
     scan,
     surely_below,
 )
-from confide.frequentist.em import fit
 from confide.frequentist.likelihood import Climb, FreeLikelihood, Peak, maximum
 from confide.frequentist.ratio import Ratio, cutoff
 from confide.frequentist.result import Estimate
@@ -64,9 +64,9 @@ def estimate(
     - `bootstrap` does the same by what the ratio is in `replicates` data sets simulated at the estimate.
     - `wald` takes the curvature at the maximum for that of a normal law, in free coordinates (log of a scale).
 
-    The maximum is found by Newton's method or, with `maximize="em"`, by EM: the noisy records are completed, exactly, and
-    fitted, which needs no slope of the likelihood and never lowers it. EM serves noisy means, shares and one value per
-    record, of populations whose support does not move.
+    The maximum is found by Newton's method or, with `maximize="em"`, by EM: the noisy records are completed, exactly,
+    and fitted, which never lowers the likelihood. EM serves noisy means, shares and one value per record, of
+    populations whose support does not move.
 
     >>> import confide as cf
     >>> channel = cf.Channel(cf.Mean("x", bounds=(0, 50)), cf.Laplace(cf.PureDP(1.0)), n=200)
@@ -102,6 +102,7 @@ def estimate(
     if method == "exact":
         sets, test, stood = _exactly(likelihood, peak, level)
     else:
+        deviance = _deviance(likelihood, peak)
         sets, test = _by_ratio(likelihood, peak, level, method, count, as_key(key))
     notes = [f"{joint.name}: error {joint.error}"] if joint.simulated or joint.approximate else []
     notes += stood if method == "exact" else ()
@@ -117,7 +118,23 @@ def estimate(
         joint.name,
         tuple(notes),
         test,
+        None if method == "exact" else deviance,
     )
+
+
+def _deviance(likelihood: FreeLikelihood, peak: Peak) -> Callable[[str, Any], Floats]:
+    ratio, names = Ratio(likelihood, peak), likelihood.population.names
+
+    def deviance(name: str, values: Any) -> Floats:
+        with jax.enable_x64(True):
+            index, held = names.index(name), np.asarray(values, dtype=float).reshape(-1)
+            free = np.asarray([_free_of(likelihood, index, float(each)) for each in held])
+            if peak.free.size == 1:
+                found = 2.0 * (peak.log_prob - likelihood(free[:, None]))
+                return np.asarray(np.maximum(0.0, found))
+            return np.asarray([ratio.deviance(index, float(each)) for each in free])
+
+    return deviance
 
 
 def _require_scalar(likelihood: FreeLikelihood) -> None:

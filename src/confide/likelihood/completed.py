@@ -1,7 +1,7 @@
 """What the records are expected to be, given what was published about them: the E-step of EM.
 
-p(y | θ) is a function of the weights w_j(θ) that θ gives to the nodes x_j of one clipped record. Its derivative says how
-much likelier y is if one of the n records is at x_j,
+p(y | θ) is a function of the weights w_j(θ) that θ gives to the nodes x_j of one clipped record. Its derivative says
+how much likelier y is if one of the n records is at x_j,
 
     ∂ log p(y)/∂w_j = n p(y | X₁ = x_j)/p(y),   so that   N_j = w_j ∂ log p(y)/∂w_j = E[#{i : X_i = x_j} | y]
 
@@ -46,14 +46,12 @@ class Completed(eqx.Module):
         return jnp.sum(jnp.where(counts == 0, 0.0, counts * jnp.where(counts == 0, 0.0, log_weights)))
 
 
-def completed(
-    of_law: Callable[[Model, jax.Array, jax.Array, jax.Array], jax.Array],
-    model: Model,
-    law: Any,
-    theta: Any,
-    value: Any,
-) -> Completed:
-    """By the derivative of log p(y) in the weights of a law of nodes; `of_law` has the model, s, the weights and y."""
+#: log p(y) by the model, the values of s at nodes, their weights, and y
+OfLaw = Callable[["Model", jax.Array, jax.Array, jax.Array], jax.Array]
+
+
+def completed(of_law: OfLaw, model: Model, law: Any, theta: Any, value: Any) -> Completed:
+    """By the derivative of log p(y) in the weights of a law of nodes."""
     slopes, weights = _slopes(of_law, model, law, jnp.asarray(theta), jnp.asarray(value))
     slopes, weights = np.asarray(slopes), np.asarray(weights)
     n = float(model.channel.n)
