@@ -71,7 +71,7 @@ if typing.TYPE_CHECKING:
     from confide.published.verify import verify
     from confide.releasing import Audit, Ledger, audit, release
     from confide.reporting import report
-    from confide.statistic import Each, Maximum, Mean, Median, Minimum, Quantile, Statistic
+    from confide.statistic import Count, Each, Maximum, Mean, Median, Minimum, Quantile, Statistic, Sum
 
 __all__ = [
     "AccuracyError",
@@ -86,6 +86,7 @@ __all__ = [
     "ConfideWarning",
     "Contrast",
     "Correlated",
+    "Count",
     "DataError",
     "Each",
     "Estimate",
@@ -99,6 +100,7 @@ __all__ = [
     "Gaussian",
     "Gibbs",
     "Grid",
+    "Grouped",
     "Hashed",
     "ImputationWarning",
     "IncompatibleError",
@@ -150,6 +152,7 @@ __all__ = [
     "Statement",
     "Statistic",
     "Study",
+    "Sum",
     "Unlimited",
     "Walk",
     "ZCDP",
@@ -205,7 +208,7 @@ _LAZY = {
         "confide.prior": ("Prior",),
         "confide.privacy": ("Privacy", "account", "compose", *registry.GUARANTEES.values()),
         "confide.published": (
-            "BudgetError", "DataError", "FileError", "Hashed", "LedgerError", "Release", "Rows", "Statement",
+            "BudgetError", "DataError", "FileError", "Grouped", "Hashed", "LedgerError", "Release", "Rows", "Statement",
         ),
         "confide.published.verify": ("verify",),
         "confide.releasing": ("Audit", "Ledger", "audit", "release"),

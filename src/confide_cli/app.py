@@ -90,18 +90,22 @@ def optimize(
              "--privacy pure:1 --n 100 --ledger budget.db --dataset people --output release.json")  # fmt: skip
 def release(
     context: typer.Context,
-    data: o.Data, study: o.StudyOption = None, statistic: o.Statistics = None, bounds: o.Bounds = None,
+    data: o.Data, study: o.StudyOption = None, statistic: o.Statistics = None, bounds: o.RowBounds = None,
+    column_bounds: o.ColumnBounds = None, category: o.Category = None, by: o.By = None, groups: o.Groups = None,
     mechanism: o.Mechanism = None, privacy: o.Privacy = None, n: o.Count = None, column: o.Column = None,
     table: o.Table = None, ledger: o.LedgerOption = None, dataset: o.Dataset = None, part: o.Part = None,
     purpose: o.Purpose = "", missing: o.Missing = None, fresh: o.Fresh = False, output: o.Output = None,
     report: o.Report = None, as_json: o.Json = False,
 ) -> None:  # fmt: skip
     """Publish a statistic of real records, with exact noise, from a budget."""
-    told = Arguments(
-        study, {"statistic": statistic, "bounds": bounds, "mechanism": mechanism, "privacy": privacy, "n": n}
-    )
+    from confide_cli.rows import read_bounds, read_categories
+
+    ends = bounds or (read_bounds(column_bounds) if column_bounds else None)
+    lists = read_categories(category) if category else None
+    told = Arguments(study, {"statistic": statistic, "bounds": ends, "categories": lists, "mechanism": mechanism,
+                             "privacy": privacy, "n": n})  # fmt: skip
     options = {"column": column, "table": table, "ledger": ledger, "dataset": dataset, "part": part,
-               "purpose": purpose, "missing": missing, "fresh": fresh}  # fmt: skip
+               "purpose": purpose, "missing": missing, "fresh": fresh, "by": by, "groups": groups}  # fmt: skip
     from confide_cli import publish
 
     publish.release(told, data, options, output, Page(report, context.obj), as_json)

@@ -22,6 +22,28 @@ Statistics = Annotated[
     ),
 ]
 Bounds = Annotated[tuple[float, float] | None, typer.Option(metavar="LOW HIGH", help="What records are clipped to.")]
+RowBounds = Annotated[
+    tuple[float, float] | None,
+    typer.Option(
+        "--bounds",
+        metavar="LOW HIGH",
+        help="What records are clipped to; of rows with several columns, NAME=LOW:HIGH for each: --bounds age=18:90.",
+    ),
+]
+ColumnBounds = Annotated[list[str] | None, typer.Option("--column-bounds", hidden=True)]
+Category = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--category",
+        metavar="NAME=A,B,…",
+        help="The public list of a column of text, whose codes 0, 1, … are used in expressions; any other text is one "
+        "more. Repeat it for other columns.",
+    ),
+]
+By = Annotated[str | None, typer.Option(metavar="COLUMN", help="A release for each group by this public attribute.")]
+Groups = Annotated[
+    str | None, typer.Option(metavar="F=6100,M=5900", help="The groups and how many records each of them has: public.")
+]
 Mechanism = Annotated[
     str | None,
     typer.Option(
@@ -60,7 +82,10 @@ Report = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else (see confide schema).")]
 
 Data = Annotated[str, typer.Argument(help="A CSV or Parquet file (globs too), or the URL of a database.")]
-Column = Annotated[str | None, typer.Option(help="The column to release.")]
+Column = Annotated[
+    str | None,
+    typer.Option(help="The column to release; of rows, what columns are called in the data: age=AGE,sex=SEX."),
+]
 Table = Annotated[str | None, typer.Option(help="The table, for a database.")]
 LedgerOption = Annotated[
     str | None, typer.Option("--ledger", metavar="PLACE", help="The ledger that keeps the budget: a file or a URL.")
@@ -73,7 +98,10 @@ Part = Annotated[
     ),
 ]
 Purpose = Annotated[str, typer.Option(help="What the release is for.")]
-Missing = Annotated[str | None, typer.Option(help="A public number to impute, or public to drop missing values.")]
+Missing = Annotated[
+    str | None,
+    typer.Option(help="A public number to impute, one for each of some columns (cost=0,age=40), or public to drop."),
+]
 Fresh = Annotated[bool, typer.Option("--fresh", help="Spend again, though the same release is in the ledger.")]
 Output = Annotated[Path | None, typer.Option("--output", "-o", help="Where to write the release file.")]
 

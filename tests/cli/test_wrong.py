@@ -20,6 +20,19 @@ def line(command, *extra, **changed):
 
 PRIOR = {"prior": ["variance ~ InverseGamma(2, 2)"]}
 RELEASE = ("release", "people.csv", "--column", "x")
+ROWS = (
+    "release",
+    "people.csv",
+    "--statistic",
+    "mean age, ward == 0",
+    "--privacy",
+    "zcdp:0.1",
+    "--mechanism",
+    "gaussian",
+    "--n",
+    "100",
+)
+TABLE = (*ROWS, "--bounds", "age=18:90", "--category", "ward=a,b")
 WRONG = [
     # what cannot be understood at all
     (["compar"], 2, "compar"),
@@ -122,6 +135,29 @@ WRONG = [
     (["schema", "everything"], 1, "schema"),
     (["optimize", "--population", "bernoulli", "--privacy", "pure:1", "--n", "9", "--theta", "0.5", "--family", "clips"], 1, "did you mean clip?"),
     (["demo", "--folder", "."], 2, "does not exist"),
+    # rows, text and groups
+    ([*ROWS, "--bounds", "age=18"], 1, "two ends"),
+    ([*ROWS, "--bounds", "age=18:ninety"], 1, "ninety"),
+    ([*ROWS, "--bounds", "age=18:90", "--bounds", "age=18:90"], 1, "twice"),
+    ([*ROWS, "--bounds", "age=90:18"], 1, "bounds"),
+    ([*ROWS, "--bounds", "18:90"], 2, "--bounds"),
+    ([*ROWS, "--bounds", "age=18:90"], 1, "ward"),
+    ([*ROWS, "--bounds", "age=18:90", "--category", "ward"], 1, "which column"),
+    ([*ROWS, "--bounds", "age=18:90", "--category", "ward=a,a"], 1, "more than once"),
+    ([*ROWS, "--bounds", "age=18:90", "--category", "ward=a,b", "--category", "ward=c"], 1, "twice"),
+    ([*TABLE, "--missing", "cost=0"], 1, "no column"),
+    ([*TABLE, "--missing", "age=20,age=30"], 1, "twice"),
+    ([*TABLE, "--missing", "age=often"], 1, "--missing"),
+    ([*TABLE, "--missing", "20"], 1, "of which column"),
+    ([*TABLE, "--column", "age=id,ward=id"], 1, "two columns"),
+    ([*TABLE], 1, "not a column"),
+    ([*TABLE, "--by", "sex"], 2, "--groups"),
+    ([*TABLE, "--groups", "f=3"], 2, "--by"),
+    ([*TABLE, "--by", "sex", "--groups", "f=60,f=40"], 1, "twice"),
+    ([*TABLE, "--by", "sex", "--groups", "f=60,m"], 1, "which column"),
+    ([*TABLE, "--by", "sex", "--groups", "f=60,m=-40"], 1, "no number of records"),
+    ([*TABLE, "--by", "sex", "--groups", "f=60,m=41"], 1, "101 records in all"),
+    ([*TABLE, "--by", "sex", "--groups", "f,m"], 1, "how many records"),
     # pages that cannot be written
     (line("compare", "--theta", "2", "--statistic", "mean x", "--report", "no/folder/page.html"), 1, "no such folder"),
     (line("compare", "--theta", "2", "--statistic", "mean x", "--report", "."), 1, "--report = '.' is a folder"),

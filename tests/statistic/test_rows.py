@@ -167,13 +167,8 @@ def test_columns_that_records_lack_are_named():
             channel.summary(records)
 
 
-def test_what_is_not_there_yet_is_refused_in_words(tmp_path):
+def test_what_is_not_there_yet_is_refused_in_words():
     channel = cf.Channel(cf.Mean("age * cost", bounds=HOSPITAL), cf.Laplace(scale=1.0), n=2)
-    rows = {"age": [20.0, 30.0], "cost": [50.0, 60.0]}
-    with pytest.raises(IncompatibleError, match="cannot be released yet"):
-        cf.release(channel, rows)
-    with pytest.raises(IncompatibleError, match="no file can describe yet"):
-        cf.Release(channel, 1.0).save(tmp_path / "release.json")
     with pytest.raises(IncompatibleError, match="about the column 'age'"):
         cf.Model(cf.populations.normal(), channel)
 

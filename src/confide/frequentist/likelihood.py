@@ -19,6 +19,7 @@ from confide.errors import AccuracyError
 from confide.inference.quadrature.fallback import Careful
 from confide.likelihood.joint_law import Joint
 from confide.population import Population, space
+from confide.statistic.columns import ColumnBounds
 
 Floats = NDArray[np.float64]
 
@@ -120,8 +121,9 @@ def _slope_of(population: Population, joint: Joint) -> Any:
 
 def _line(joint: Joint, constraint: Any) -> Floats:
     """Where a free coordinate is looked for."""
-    low = min(model.channel.statistic.bounds[0] for model in joint.models)
-    high = max(model.channel.statistic.bounds[1] for model in joint.models)
+    bounds = [model.channel.statistic.bounds for model in joint.models]
+    ends = [end for each in bounds for end in (each.ends if isinstance(each, ColumnBounds) else [each])]
+    low, high = min(low for low, _ in ends), max(high for _, high in ends)
     if getattr(constraint, "lower_bound", None) is None and getattr(constraint, "upper_bound", None) is None:
         apart = (high - low) * _LOCATIONS
         return np.concatenate([-apart[::-1], [0.0], apart]) + 0.5 * (low + high)

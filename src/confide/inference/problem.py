@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from confide.channel import Channel
-from confide.errors import ImputationWarning, InvalidArgument
+from confide.errors import ImputationWarning, IncompatibleError, InvalidArgument
 from confide.missing import asked_for, with_missing
 from confide.model import Model
 from confide.population import Population
@@ -72,6 +72,7 @@ def read_models(
         if (told := effect(release)) is not None:
             warnings.warn(told, ImputationWarning, stacklevel=6)
     models = tuple(Model(population, release.channel) for release in releases)
+    _check_public(releases)
     values = tuple(np.asarray(release.value, dtype=np.float64) for release in releases)
     shared = None if len(releases) == 1 else _shared(releases, same_records)
     if shared and len({release.channel.n for release in releases}) > 1:
@@ -82,6 +83,14 @@ def read_models(
             "say same_records=False, or check the channels' n",
         )
     return models, values, shared
+
+
+def _check_public(releases: Sequence[Release]) -> None:
+    """Refuse what no likelihood sums over yet."""
+    if any(release.channel.n is None for release in releases):
+        raise IncompatibleError(
+            "the number of records of a release is private, over which nothing sums the likelihood yet; keep it"
+        )
 
 
 def _shared(releases: Sequence[Release], said: bool | None) -> bool:

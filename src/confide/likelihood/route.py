@@ -52,6 +52,8 @@ class Route(ABC):
     for_many_thetas: ClassVar[bool] = False
     #: the name of the route that stands in where this one works hard or gives up, if that one serves the model
     falls_back_to: ClassVar[str | None] = None
+    #: whether it serves rows of several columns too
+    of_rows: ClassVar[bool] = False
 
     @abstractmethod
     def refuses(self, model: Model) -> str | None:

@@ -35,7 +35,7 @@ from confide.posterior import Posterior
 from confide.prior import Prior
 from confide.privacy import ZCDP, Privacy
 from confide.statistic import Statistic
-from confide.statistic.statistic import check_count
+from confide.statistic.size import check_count
 
 #: prior draws of which one is kept: the kept ones are spread as evenly as the prior's quantiles
 _THINNED = 64

@@ -60,6 +60,7 @@ class Spectral(Route):
     error = "none (checked to 1e-7)"
     for_many_thetas = True
     falls_back_to = "normal"
+    of_rows = True
 
     def refuses(self, model: Model) -> str | None:
         """A scalar mean with additive noise, of two records or more."""
