@@ -21,13 +21,13 @@ OTHER = "other"
 
 
 @dataclass(frozen=True)
-class Cut:
+class CellCut:
     """One column and its cells: half-open intervals between edges with those below and above, or listed categories.
 
     The list is public. Whatever is not in it is in the last cell, `other`: an error for an unlisted value would answer
     a question about a single record.
 
-    >>> Cut("age", edges=(0.0, 18.0)).labels, Cut("sex", categories=("f", "m")).labels
+    >>> CellCut("age", edges=(0.0, 18.0)).labels, CellCut("sex", categories=("f", "m")).labels
     (('below 0', '0 to 18', '18 or more'), ('f', 'm', 'other'))
     """
 
@@ -69,7 +69,7 @@ def coded(values: Any, size: int) -> Any:
     return jnp.where(known, codes, size - 1).astype(jnp.int32)
 
 
-def as_cuts(columns: Any, edges: Any, categories: Any) -> tuple[Cut, ...]:
+def as_cuts(columns: Any, edges: Any, categories: Any) -> tuple[CellCut, ...]:
     """Checked cuts of one column or several, each with its edges or its categories."""
     single = isinstance(columns, str)
     names = [columns] if single else columns
@@ -96,7 +96,9 @@ def as_cuts(columns: Any, edges: Any, categories: Any) -> tuple[Cut, ...]:
             remedy = "give its edges if it is a number, or the public list of its categories if it is a text"
             raise InvalidArgument("columns", name, problem, remedy)
         value = by_name[ways[0]][name]
-        cuts.append(Cut(name, edges=as_edges(value)) if ways == ["edges"] else Cut(name, categories=as_texts(value)))
+        cuts.append(
+            CellCut(name, edges=as_edges(value)) if ways == ["edges"] else CellCut(name, categories=as_texts(value))
+        )
     if (cells := math.prod(cut.size for cut in cuts)) > MOST_CELLS:
         raise InvalidArgument(
             "columns", columns, f"make {cells:,} cells, more than {MOST_CELLS:,}", "use fewer edges or categories"
@@ -135,10 +137,10 @@ def as_texts(value: Any) -> tuple[str, ...]:
 
 
 @functools.lru_cache(maxsize=256)
-def joined(cuts: tuple[Cut, ...]) -> tuple[str, ...]:
+def joined(cuts: tuple[CellCut, ...]) -> tuple[str, ...]:
     """The names of the cells of a table: the label of one column, or of each column with its name.
 
-    >>> joined((Cut("sex", categories=("f",)), Cut("ward", categories=("A",))))
+    >>> joined((CellCut("sex", categories=("f",)), CellCut("ward", categories=("A",))))
     ('sex=f, ward=A', 'sex=f, ward=other', 'sex=other, ward=A', 'sex=other, ward=other')
     """
     if len(cuts) == 1:
@@ -149,7 +151,7 @@ def joined(cuts: tuple[Cut, ...]) -> tuple[str, ...]:
     return tuple(name.removeprefix(", ") for name in names)
 
 
-def index_of(cuts: tuple[Cut, ...], records: Any) -> Any:
+def index_of(cuts: tuple[CellCut, ...], records: Any) -> Any:
     """The cell of each record, given as columns by name, as numbers of the one column, or as codes of cells."""
     if isinstance(records, Mapping):
         names = [cut.column if cut.column in records or len(cuts) > 1 else "x" for cut in cuts]

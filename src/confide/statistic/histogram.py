@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from confide._final import final
 from confide.errors import IncompatibleError
 from confide.privacy.rounding import root_sum_of_squares_up
-from confide.statistic.cells import Cut, as_cuts, index_of, joined
+from confide.statistic.cells import CellCut, as_cuts, index_of, joined
 from confide.statistic.columns import column
 from confide.statistic.size import check_count
 from confide.statistic.statistic import OWN, Statistic
@@ -45,7 +45,7 @@ class Histogram(Statistic):
 
     transforms: tuple[Transform, ...]
     bounds: Any
-    cuts: tuple[Cut, ...]
+    cuts: tuple[CellCut, ...]
 
     noun = "the histogram of"
     tallies = True
