@@ -14,6 +14,7 @@ from confide import registry
 if typing.TYPE_CHECKING:
     from confide import datasets, populations
     from confide.channel import Channel
+    from confide.contrasting import Contrast, contrast
     from confide.design import (
         Comparison,
         Family,
@@ -43,7 +44,7 @@ if typing.TYPE_CHECKING:
         RangeError,
     )
     from confide.expression import Expression
-    from confide.frequentist import Estimate, estimate
+    from confide.frequentist import Estimate, EstimateContrast, estimate
     from confide.inference import Calibration, Walk, infer
     from confide.inference.method import Method
     from confide.inference.methods import MH, MHAAR, NUTS, PMMH, Correlated, Gibbs, Grid, OwnKernel
@@ -83,11 +84,13 @@ __all__ = [
     "Comparison",
     "ConfideError",
     "ConfideWarning",
+    "Contrast",
     "Correlated",
     "Count",
     "DataError",
     "Each",
     "Estimate",
+    "EstimateContrast",
     "Exponential",
     "Expression",
     "ExpressionError",
@@ -157,6 +160,7 @@ __all__ = [
     "audit",
     "compare",
     "compose",
+    "contrast",
     "datasets",
     "estimate",
     "families",
@@ -180,6 +184,7 @@ _LAZY = {
     name: module
     for module, names in {
         "confide.channel": ("Channel",),
+        "confide.contrasting": ("Contrast", "contrast"),
         "confide.design": (
             "Comparison", "Family", "Optimum", "Pilot", "Requirement", "Study", "compare", "families", "optimize",
             "pilot", "require", "study",
@@ -190,7 +195,7 @@ _LAZY = {
             "PrivacyError", "RangeError",
         ),
         "confide.expression": ("Expression",),
-        "confide.frequentist": ("Estimate", "estimate"),
+        "confide.frequentist": ("Estimate", "EstimateContrast", "estimate"),
         "confide.inference": ("Calibration", "Walk", "infer", "sbc"),
         "confide.inference.method": ("Method",),
         "confide.inference.methods": ("OwnKernel", *registry.METHODS.values()),

@@ -132,6 +132,13 @@ def read_privacy(text: str, argument: str = "--privacy") -> Any:
     return kind(*numbers)
 
 
+def read_unit(text: str) -> Any:
+    """`pure`, `zcdp` or `gdp`: guarantees of one number, of which the least is looked for."""
+    from confide import privacy
+
+    return getattr(privacy, GUARANTEES[choice("--unit", text, ("pure", "zcdp", "gdp"))])
+
+
 def read_number(argument: str, text: str) -> float:
     """A finite number."""
     try:

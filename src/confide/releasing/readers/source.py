@@ -193,8 +193,8 @@ def _of_database(connection: Any, table: Any, asked: Asked, also: str | None) ->
     if connection.name != "duckdb":
         return Source(connection, readable)
     check_functions(connection)
-    check_types(connection, columns)
-    return Source(connection, _without_statistics(readable, values_of(asked)))
+    own = check_types(connection, columns)
+    return Source(connection, readable if own else _without_statistics(readable, values_of(asked)))
 
 
 def _without_statistics(table: Any, values: Sequence[Value]) -> Any:
@@ -202,7 +202,7 @@ def _without_statistics(table: Any, values: Sequence[Value]) -> Any:
 
     A view over Parquet files has their statistics, which know nothing of NaN: by them tests for it are left out,
     because of another record's value. Our own connection does not use them (`engine`); somebody else's is not ours to
-    change.
+    change. Statistics of DuckDB's own tables count NaN as the largest number, as its comparisons do.
     """
     import ibis
 
