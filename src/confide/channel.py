@@ -23,6 +23,9 @@ _WHEN = {
     ADD_REMOVE: "when any one record is added or removed; n is private",
 }
 
+#: what has to be said of tables, in which somebody may have several rows
+_ROW = "\nProtected is ONE ROW, not a person: whoever has several rows in the table is protected less, by as many."
+
 
 @dataclass(frozen=True, repr=False)
 class Channel:
@@ -77,6 +80,16 @@ class Channel:
         'add-remove'
         """
         return ADD_REMOVE if self.n is None else REPLACE
+
+    @property
+    def protects(self) -> str | None:
+        """Whom the guarantee is about, where that must be said: "one row" of a table, which may be one of a person's.
+
+        >>> import confide as cf
+        >>> cf.Channel(cf.Mean("age", bounds={"age": (18, 90)}), cf.Laplace(cf.PureDP(1.0)), n=100).protects
+        'one row'
+        """
+        return None if self.statistic.columns in (("x",), ()) else "one row"
 
     def guarantee_between(self, neighbours: str) -> Privacy | None:
         """The guarantee under the other relation; None where there is none, as for a public n that one record changes.
@@ -223,7 +236,7 @@ class Channel:
     def __str__(self) -> str:
         promise = "No guarantee: the value is published as it is."
         if not isinstance(self.guarantee, Unlimited):
-            promise = f"Guarantee: {self.guarantee}, {_WHEN[self.neighbours]}."
+            promise = f"Guarantee: {self.guarantee}, {_WHEN[self.neighbours]}.{_ROW if self.protects else ''}"
         records = "a private number of records" if self.n is None else f"{self.n:,} record{'s' if self.n > 1 else ''}"
         return (
             f"Publish {self.statistic}{'' if self.statistic.counts else f' over {records}'}, "

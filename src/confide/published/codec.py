@@ -76,7 +76,7 @@ def encode_channel(channel: Channel) -> dict[str, Any]:
         "statistic": _encode_statistic(channel.statistic),
         "mechanism": _encode_mechanism(channel.mechanism),
         "neighbours": channel.neighbours,
-    } | ({} if channel.n is None else {"n": channel.n})
+    } | {name: told for name in ("n", "protects") if (told := getattr(channel, name)) is not None}
 
 
 def _calibrated(channel: Channel) -> float | None:
@@ -164,6 +164,8 @@ def decode_channel(form: ChannelForm) -> Channel:
     except TypeError as error:
         raise FileError(f"the mechanism {form.mechanism.kind} does not have the options {sorted(options)}") from error
     channel = Channel(statistic, mechanism, form.n)
+    if channel.protects != form.protects:
+        raise FileError("what is protected is not what the channel protects")
     if channel.neighbours != form.neighbours:
         known = "private" if form.n is None else "public"
         raise FileError(f"the neighbours are not those of a channel whose n is {known}")

@@ -151,6 +151,8 @@ class ChannelForm(_Form):
     #: absent where it is private
     n: Annotated[int, Field(ge=1, le=MOST_RECORDS)] | None = None
     neighbours: Literal["replace-one", "add-remove"]
+    #: of tables: one row is protected, not a person, who may have several
+    protects: Literal["one row"] | None = None
 
 
 class RowsForm(_Form):
