@@ -15,6 +15,7 @@ if typing.TYPE_CHECKING:
     from confide import datasets, populations
     from confide.channel import Channel
     from confide.contrasting import Contrast, contrast
+    from confide.denoising import TrueCounts, denoise
     from confide.design import (
         Comparison,
         Family,
@@ -155,6 +156,7 @@ __all__ = [
     "Statistic",
     "Study",
     "Sum",
+    "TrueCounts",
     "Unlimited",
     "Walk",
     "ZCDP",
@@ -164,6 +166,7 @@ __all__ = [
     "compose",
     "contrast",
     "datasets",
+    "denoise",
     "estimate",
     "families",
     "infer",
@@ -197,6 +200,7 @@ _LAZY = {
             "PrivacyError", "RangeError",
         ),
         "confide.expression": ("Expression",),
+        "confide.denoising": ("TrueCounts", "denoise"),
         "confide.frequentist": ("Estimate", "EstimateContrast", "estimate"),
         "confide.inference": ("Calibration", "Walk", "infer", "sbc"),
         "confide.inference.method": ("Method",),
