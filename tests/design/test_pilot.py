@@ -7,7 +7,7 @@ import pytest
 
 import confide as cf
 from confide.design import compare, pilot, study
-from confide.design.studies.choose import posterior_points
+from confide.design.choosing import posterior_points
 from confide.errors import InvalidArgument
 from confide.inference.batch import many_posteriors
 from confide.prior import Prior

@@ -14,7 +14,7 @@ from confide.channel import Channel
 from confide.design.criteria import Criterion, find_criterion
 from confide.design.levels import with_privacy
 from confide.design.optimizing import optimize
-from confide.design.studies.choose import choose, posterior_points
+from confide.design.choosing import choose, posterior_points
 from confide.errors import InvalidArgument
 from confide.likelihood import Route
 from confide.mechanism import Gaussian, Laplace, Mechanism
