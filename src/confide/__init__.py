@@ -15,12 +15,14 @@ if typing.TYPE_CHECKING:
     from confide import datasets, populations
     from confide.channel import Channel
     from confide.design import (
+        Adaptive,
         Comparison,
         Family,
         Optimum,
         Pilot,
         Requirement,
         Study,
+        adapt,
         compare,
         families,
         optimize,
@@ -74,6 +76,7 @@ if typing.TYPE_CHECKING:
 
 __all__ = [
     "AccuracyError",
+    "Adaptive",
     "ApproxDP",
     "ApproximationWarning",
     "Audit",
@@ -151,6 +154,7 @@ __all__ = [
     "Walk",
     "ZCDP",
     "account",
+    "adapt",
     "audit",
     "compare",
     "compose",
@@ -178,8 +182,8 @@ _LAZY = {
     for module, names in {
         "confide.channel": ("Channel",),
         "confide.design": (
-            "Comparison", "Family", "Optimum", "Pilot", "Requirement", "Study", "compare", "families", "optimize",
-            "pilot", "require", "study",
+            "Adaptive", "Comparison", "Family", "Optimum", "Pilot", "Requirement", "Study", "adapt", "compare",
+            "families", "optimize", "pilot", "require", "study",
         ),
         "confide.errors": (
             "AccuracyError", "ApproximationWarning", "ConfideError", "ConfideWarning", "ExpressionError",

@@ -11,7 +11,12 @@ import confide as cf
 from confide.design.search.answers import answer_rule
 
 #: ε, the best symmetric clip of a standard normal record, the information of its mean there, and of the bit x > 0
-FIELD = [(1.0, 0.0706, 0.1089, 0.1360), (2.0, 0.2234, 0.2860, 0.3693), (5.0, 0.7281, 0.6122, 0.6197), (10.0, 1.2244, 0.8044, 0.6365)]
+FIELD = [
+    (1.0, 0.0706, 0.1089, 0.1360),
+    (2.0, 0.2234, 0.2860, 0.3693),
+    (5.0, 0.7281, 0.6122, 0.6197),
+    (10.0, 1.2244, 0.8044, 0.6365),
+]
 
 
 def by_quadrature(epsilon, half):
@@ -24,7 +29,9 @@ def by_quadrature(epsilon, half):
             integrate.quad(lambda x: norm.pdf(x - mean) * math.exp(-abs(y - x) / b), low, high, epsabs=1e-13)[0]
             for low, high in zip(cuts[:-1], cuts[1:], strict=True)
         )
-        ends = norm.cdf(-half - mean) * math.exp(-abs(y + half) / b) + norm.sf(half - mean) * math.exp(-abs(y - half) / b)
+        ends = norm.cdf(-half - mean) * math.exp(-abs(y + half) / b) + norm.sf(half - mean) * math.exp(
+            -abs(y - half) / b
+        )
         return (inside + ends) / (2 * b)
 
     def score_squared(y):
@@ -78,5 +85,7 @@ def test_two_parameters_are_told_by_one_clip():
 
 
 def test_half_the_width_of_the_best_clip_is_where_quadrature_has_it():
-    best = optimize.minimize_scalar(lambda half: -by_quadrature(5.0, half), bounds=(0.4, 1.2), method="bounded", options={"xatol": 2e-3})
+    best = optimize.minimize_scalar(
+        lambda half: -by_quadrature(5.0, half), bounds=(0.4, 1.2), method="bounded", options={"xatol": 2e-3}
+    )
     assert best.x == pytest.approx(0.7281, rel=0.01)

@@ -10,11 +10,12 @@ import numpy as np
 from confide._call import remembered
 from confide._precision import float64
 from confide._progress import progress
-from confide.design.criteria import directions, find_criterion
+from confide.channel import Channel
+from confide.design.criteria import Criterion, directions, find_criterion
 from confide.design.families import Clip, ClippedScore, EachClip, Moments, Power, QuantileLevel, Threshold
 from confide.design.judging import judge, ranked
 from confide.design.optimum import Candidate, Optimum
-from confide.design.points import points
+from confide.design.points import Points, points
 from confide.design.search.family import Family
 from confide.design.search.problem import SearchProblem, SearchResult
 from confide.design.search.tabulated import tabulate
@@ -96,6 +97,21 @@ def optimize(
             "use another criterion, or a prior with lighter tails",
         )
     return Optimum(tuple(order), problem)
+
+
+def found_at(
+    population: Population,
+    at: Points,
+    privacy: Privacy,
+    n: int,
+    families: Iterable[Family] | None,
+    criterion: Criterion,
+) -> Channel:
+    """The best channel at some θ by the search's own approximation, for who asks often."""
+    problem = SearchProblem(tabulate(population, at), privacy, n, criterion)
+    found = _search(problem, _families(FAMILIES if families is None else families), list(MECHANISMS), local=False)
+    best = ranked([Candidate.of(problem, each) for each in found], criterion)[0]
+    return best.channel
 
 
 def _families(families: object) -> list[Family]:

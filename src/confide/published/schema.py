@@ -40,18 +40,20 @@ def _one_of(kind: dict[str, str]) -> tuple[Any, ...]:
     return Field(max_length=100, json_schema_extra={"enum": names}), AfterValidator(known)
 
 
-class _Form(BaseModel):
+class Form(BaseModel):
+    """An object with these fields and no others."""
+
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False)
 
 
-class Pure(_Form):
+class Pure(Form):
     """ε-differential privacy."""
 
     kind: Literal["PureDP"]
     epsilon: Positive
 
 
-class Approximate(_Form):
+class Approximate(Form):
     """(ε, δ)-differential privacy."""
 
     kind: Literal["ApproxDP"]
@@ -59,21 +61,21 @@ class Approximate(_Form):
     delta: Annotated[float, Field(gt=0, lt=1)]
 
 
-class Concentrated(_Form):
+class Concentrated(Form):
     """ρ-zero-concentrated differential privacy."""
 
     kind: Literal["ZCDP"]
     rho: Positive
 
 
-class GaussianPrivacy(_Form):
+class GaussianPrivacy(Form):
     """μ-Gaussian differential privacy."""
 
     kind: Literal["GDP"]
     mu: Positive
 
 
-class NoPrivacy(_Form):
+class NoPrivacy(Form):
     """No guarantee."""
 
     kind: Literal["Unlimited"]
@@ -101,7 +103,7 @@ def _short_in_all(expressions: list[str]) -> list[str]:
     return expressions
 
 
-class StatisticForm(_Form):
+class StatisticForm(Form):
     """What was computed: expressions in the safe language, on records clipped to the bounds."""
 
     kind: Annotated[str, *_one_of(STATISTICS)]
@@ -110,7 +112,7 @@ class StatisticForm(_Form):
     q: Annotated[float, Field(gt=0, le=1)] | None = None
 
 
-class MechanismForm(_Form):
+class MechanismForm(Form):
     """How noise was added, and the options that were given."""
 
     kind: Annotated[str, *_one_of(MECHANISMS)]
@@ -122,7 +124,7 @@ class MechanismForm(_Form):
     cap: Annotated[int, Field(ge=1, le=MOST_RECORDS)] | None = None
 
 
-class ChannelForm(_Form):
+class ChannelForm(Form):
     """All that was public before the release."""
 
     statistic: StatisticForm
@@ -131,7 +133,7 @@ class ChannelForm(_Form):
     neighbours: Literal["replace-one"]
 
 
-class RowsForm(_Form):
+class RowsForm(Form):
     """A part by position."""
 
     kind: Literal["rows"]
@@ -139,7 +141,7 @@ class RowsForm(_Form):
     stop: Annotated[int, Field(ge=1, lt=2**63)]
 
 
-class HashedForm(_Form):
+class HashedForm(Form):
     """A part by the hash of a public identifier."""
 
     kind: Literal["hashed"]
@@ -148,7 +150,7 @@ class HashedForm(_Form):
     stop: Annotated[float, Field(gt=0, le=1)]
 
 
-class NamedForm(_Form):
+class NamedForm(Form):
     """A part that is only a name: it promises nothing about who is in it."""
 
     kind: Literal["named"]
@@ -158,7 +160,7 @@ class NamedForm(_Form):
 PartForm = Annotated[RowsForm | HashedForm | NamedForm, Field(discriminator="kind")]
 
 
-class CountsForm(_Form):
+class CountsForm(Form):
     """Noisy whole numbers and their step."""
 
     counts: Annotated[
@@ -168,7 +170,7 @@ class CountsForm(_Form):
     step: Rational
 
 
-class RecordsForm(_Form):
+class RecordsForm(Form):
     """The table of an `Each` release, a Parquet file beside this one."""
 
     file: Annotated[str, Field(pattern=r"^[^/\\\x00]{1,255}$")]
@@ -176,7 +178,7 @@ class RecordsForm(_Form):
     step: Rational
 
 
-class EntryForm(_Form):
+class EntryForm(Form):
     """The entry of the ledger that paid: which ledger, which of the data set's entries, and its seal."""
 
     ledger: Annotated[str, Field(pattern="^[0-9a-f]{32}$")]
@@ -184,7 +186,7 @@ class EntryForm(_Form):
     seal: Digest
 
 
-class ProvenanceForm(_Form):
+class ProvenanceForm(Form):
     """Digests of the channel, of what came out, and of everything; and the entry of the ledger that paid."""
 
     channel: Digest
@@ -193,7 +195,7 @@ class ProvenanceForm(_Form):
     digest: Digest
 
 
-class ReleaseForm(_Form):
+class ReleaseForm(Form):
     """One release. Exactly one of `value` alone, `value` with `integers`, and `records` says what came out."""
 
     format: Literal["confide-release"]

@@ -5,9 +5,9 @@ A question is three numbers, so that one compiled program serves all: whether it
 
     p(y | θ) = F(low) g(y − low) + ∫ f(x) g(y − x) dx + (1 − F(high)) g(y − high),
 
-integrated by Gauss–Legendre panels that end at quantiles of the record's law, cut to the clip, and at y, where Laplace's
-density has its kink. Panels thus follow the law however narrow it is beside the clip. All is relative to the noise at
-the nearest point of the clip, so that a far answer underflows nowhere.
+integrated by Gauss–Legendre panels that end at quantiles of the record's law, cut to the clip, and at y, where the
+density of Laplace noise has its kink. Panels thus follow the law however narrow it is beside the clip. All is relative
+to the noise at the nearest point of the clip, so that a far answer underflows nowhere.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Floats = NDArray[np.float64]
 #: normal scores of the quantiles at which panels end: between them a normal density is resolved to 1e-10 by eight
 #: nodes, and what lies beyond is 2e-12
 _SCORES = np.asarray([-7.0, -4.0, -2.0, 0.0, 2.0, 4.0, 7.0])
-_NODES = 8
+NODES = 8
 
 
 class Answerer(NamedTuple):
@@ -60,8 +60,8 @@ def check(population: Population) -> None:
     if population.rows is not None or population.discrete or population.moving:
         what = "rows" if population.rows is not None else "counts" if population.discrete else "a support that moves"
         raise IncompatibleError(
-            f"questions to one person at a time are chosen for numbers with a smooth density, and {population.name} has "
-            f"{what}; give batches of more records, which are published together"
+            f"questions to one person at a time are chosen for numbers with a smooth density, and "
+            f"{population.name} has {what}; give batches of more records, which are published together"
         )
 
 
@@ -72,7 +72,7 @@ def knots(population: Population, thetas: jax.Array) -> jax.Array:
 
 
 def log_answer(
-    how: Answerer, thetas: jax.Array, ends: jax.Array, answer: jax.Array, question: jax.Array, nodes: int = _NODES
+    how: Answerer, thetas: jax.Array, ends: jax.Array, answer: jax.Array, question: jax.Array, nodes: int = NODES
 ) -> jax.Array:
     """log p(answer | θ) at all θ (M, d), where panels end at `ends` (M, 7): (M,)."""
     bit, low, high = question

@@ -16,7 +16,7 @@ By a draw from the posterior (Thompson, as Yıldırım 2023 has it) F is that of
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -24,7 +24,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from confide.design.adaptive.answering import Answerer
-from confide.design.adaptive.mesh import POINTS, Mesh, shares, thetas_of
+from confide.design.adaptive.mesh import Mesh, along, axes, quantiles, shares, sizes, thetas_of
 from confide.design.search.answers import AnswerRule
 from confide.population import tails
 from confide.prior import Prior
@@ -44,10 +44,11 @@ _TOGETHER = 0.05
 
 
 class Weighing(NamedTuple):
-    """What decides: the weights of the parameters (d,), NaN for 1/posterior variance; how many are asked; what may be."""
+    """What decides: weights of the parameters (d,), NaN for 1/posterior variance; how many are asked; what may be."""
 
-    weights: jax.Array
-    batch: jax.Array
+    # arrays, of NumPy or traced
+    weights: Any
+    batch: Any
     #: whether bits and whether clips may be asked
     bits: bool
     clips: bool
@@ -56,18 +57,24 @@ class Weighing(NamedTuple):
 
 def _cloud(prior: Prior, mesh: Mesh) -> jax.Array:
     """Points of equal weight (I, d)."""
-    sizes = POINTS[mesh.low.shape[0]]
-    count = _CLOUD[len(sizes)][0]
-    levels = (np.arange(count) + 0.5) / count
-    thetas = thetas_of(prior, mesh).reshape(*sizes, -1)
-    weight = shares(mesh).reshape(sizes)
-    along = jnp.cumsum(weight if len(sizes) == 1 else weight.sum(axis=1))
-    rows = jnp.clip(jnp.searchsorted(along, levels * along[-1]), 0, sizes[0] - 1)
-    if len(sizes) == 1:
-        return thetas[rows]
-    across = jnp.cumsum(weight[rows], axis=1)
-    columns = jax.vmap(lambda each: jnp.searchsorted(each, levels * each[-1]))(across)
-    return thetas[rows[:, None], jnp.clip(columns, 0, sizes[1] - 1)].reshape(count * count, -1)
+    lines = axes(mesh)
+    count = _CLOUD[len(lines)][0]
+    levels = jnp.asarray((np.arange(count) + 0.5) / count)
+    first = quantiles(lines[0], along(mesh, 0), levels)
+    if len(lines) == 1:
+        return prior.constrain(first[:, None])
+    weight = shares(mesh).reshape(sizes(mesh))
+
+    def across(at: jax.Array) -> jax.Array:
+        """Conditional quantiles of the second coordinate, with the shares of the two rows around a place mixed."""
+        after = jnp.clip(jnp.searchsorted(lines[0], at), 1, lines[0].size - 1)
+        part = (at - lines[0][after - 1]) / (lines[0][after] - lines[0][after - 1])
+        share = (1.0 - part) * weight[after - 1] + part * weight[after]
+        return quantiles(lines[1], share / share.sum(), levels)
+
+    second = jax.vmap(across)(first)
+    free = jnp.stack([jnp.broadcast_to(first[:, None], second.shape), second], axis=-1)
+    return prior.constrain(free.reshape(count * count, -1))
 
 
 def decide(
@@ -99,11 +106,10 @@ def decide(
         found.append((jnp.min(loss), jnp.stack([jnp.ones(()), best, best + scale])))
     if weighing.clips:
         middles, halves = (part.ravel() for part in np.meshgrid(_MIDDLES, _HALVES))
-        ends = scored.best_clip(centre + scale * middles, scale * halves)
+        ends = scored.best_clip(centre + scale * jnp.asarray(middles), scale * jnp.asarray(halves))
+        half, middle = 0.5 * (ends[1] - ends[0]), 0.5 * (ends[0] + ends[1])
         middles, halves = (part.ravel() for part in np.meshgrid(_NEAR_MIDDLES, _NEAR_HALVES))
-        half = 0.5 * (ends[1] - ends[0])
-        middles = 0.5 * (ends[0] + ends[1]) + jnp.minimum(half, scale) * middles
-        low, high, loss = scored.best_clip(middles, half * halves)
+        low, high, loss = scored.best_clip(middle + jnp.minimum(half, scale) * middles, half * halves)
         found.append((loss, jnp.stack([jnp.zeros(()), low, high])))
     losses = jnp.stack([loss for loss, _ in found])
     return jnp.stack([question for _, question in found])[jnp.argmin(losses)]

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from confide._compile import FAST_COMPILE
 from confide.design.adaptive.answering import Answerer, drawn_answer, knots, log_answer
 from confide.design.adaptive.deciding import CELLS, Weighing, decide
-from confide.design.adaptive.mesh import Mesh, blank, first_mesh, moments, narrowed, shares, thetas_of, told
+from confide.design.adaptive.mesh import Mesh, along, axes, blank, first_mesh, moments, narrowed, thetas_of, told
 from confide.design.search.answers import AnswerRule, answer_rule
 from confide.prior import Prior
 
@@ -101,14 +101,20 @@ def anew(program: Program, mesh: Mesh, answers: Floats, questions: Floats) -> Me
     return learned(program, Mesh(*map(np.asarray, _narrow(fixed, given, mesh))), answers, questions)
 
 
+def in_detail(program: Program, mesh: Mesh, answers: Floats, questions: Floats) -> Mesh:
+    """All answers on a mesh with twice the points each way."""
+    fixed, given = _split(program)
+    return learned(program, Mesh(*map(np.asarray, _refine(fixed, given, mesh))), answers, questions)
+
+
+@partial(jax.jit, static_argnums=0)
+def _refine(fixed: Any, given: Any, mesh: Mesh) -> Mesh:
+    return blank(_joined(fixed, given).prior, narrowed(_joined(fixed, given).prior, mesh), 2)
+
+
 def begun(prior: Prior) -> Mesh:
     """The prior's mesh."""
     return Mesh(*map(np.asarray, first_mesh(prior)))
-
-
-def between(prior: Prior, low: Any, high: Any) -> Mesh:
-    """The prior on a mesh with these ends."""
-    return Mesh(*map(np.asarray, blank(prior, jnp.asarray(low), jnp.asarray(high))))
 
 
 class Runs(NamedTuple):
@@ -130,7 +136,12 @@ class Runs(NamedTuple):
 
 
 def simulated(
-    program: Program, truth: Floats, batches: NDArray[np.int64], key: jax.Array, probs: tuple[float, ...], fixed: Any = None
+    program: Program,
+    truth: Floats,
+    batches: NDArray[np.int64],
+    key: jax.Array,
+    probs: tuple[float, ...],
+    fixed: Any = None,
 ) -> Runs:
     """Runs of a plan, one for each true θ (R, d); with `fixed` (3,) that question is asked of everybody."""
     parts = np.array_split(np.arange(len(truth)), -(-len(truth) // _SIDE_BY_SIDE))
@@ -175,7 +186,7 @@ def _simulate_some(
     starts[np.concatenate([[0], np.cumsum(batches)[:-1]])] = True
     mesh = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (len(truth), *np.shape(leaf))), begun(program.prior))
     answers, questions = np.zeros((len(truth), total)), np.zeros((len(truth), total, 3))
-    told_what = (np.full(3, np.nan) if question is None else np.asarray(question, dtype=float))
+    told_what = np.full(3, np.nan) if question is None else np.asarray(question, dtype=float)
     looks = []
     segments = _segments(batches)
     for i, (start, stop) in enumerate(segments):
@@ -259,17 +270,15 @@ def _marginals(fixed: Any, given: Any, mesh: Mesh, truth: jax.Array, levels: jax
     prior = _joined(fixed, given).prior
 
     def one(mesh: Mesh, truth: jax.Array) -> Any:
-        from confide.design.adaptive.mesh import POINTS
-
-        sizes = POINTS[mesh.low.shape[0]]
-        weight, thetas = shares(mesh).reshape(sizes), thetas_of(prior, mesh).reshape(*sizes, -1)
+        lines = axes(mesh)
         at, ends = [], []
-        for axis in range(len(sizes)):
-            along = weight.sum(axis=tuple(i for i in range(len(sizes)) if i != axis))
-            cumulative = jnp.cumsum(along) - 0.5 * along
-            line = thetas[..., axis] if len(sizes) == 1 else (thetas[:, 0, 0] if axis == 0 else thetas[0, :, 1])
-            at.append(jnp.interp(truth[axis], line, cumulative))
-            ends.append(jnp.interp(levels, cumulative, line))
+        for i, line in enumerate(lines):
+            # a parameter rises or falls with its own free coordinate alone
+            free = jnp.stack([jnp.full_like(line, lines[j][0]) if j != i else line for j in range(len(lines))], axis=-1)
+            theta, share = prior.constrain(free)[:, i], along(mesh, i)
+            cumulative = jnp.cumsum(share) - 0.5 * share
+            at.append(jnp.interp(truth[i], theta, cumulative))
+            ends.append(jnp.interp(levels, cumulative, theta))
         return jnp.stack(at), jnp.stack(ends, axis=-1)
 
     return jax.vmap(one)(mesh, truth)

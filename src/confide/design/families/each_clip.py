@@ -42,7 +42,9 @@ class EachClip(Family):
 
         def losses(parameters: Floats) -> Floats:
             blocks = np.array_split(parameters, -(-len(parameters) // _BLOCK))
-            return np.concatenate([problem.loss(_information(problem, kind, _ends(problem, block))) for block in blocks])
+            return np.concatenate(
+                [problem.loss(_information(problem, kind, _ends(problem, block))) for block in blocks]
+            )
 
         best = minimise(losses, np.asarray(_BOX))
         ends = _ends(problem, best[None])
@@ -71,7 +73,7 @@ def _information(problem: SearchProblem, kind: type[Mechanism], ends: Floats) ->
     whole = np.zeros_like(both[..., :1])
     whole[:, 0] = 1.0
     masses = np.diff(np.concatenate([np.zeros_like(whole), both, whole], axis=-1), axis=-1)
-    density, *change = np.moveaxis(masses @ rule.matrix.T, 1, 0)
-    change = np.stack(change, axis=-1)
+    density, *changes = np.moveaxis(masses @ rule.matrix.T, 1, 0)
+    change = np.stack(changes, axis=-1)
     weight = rule.weights / np.maximum(density, 1e-300)
     return problem.n * np.einsum("mbki,mbk,mbkj->bmij", change, weight, change)
