@@ -16,6 +16,7 @@ if typing.TYPE_CHECKING:
     from confide.channel import Channel
     from confide.design import (
         Adaptive,
+        Bracket,
         Comparison,
         Family,
         Optimum,
@@ -23,6 +24,7 @@ if typing.TYPE_CHECKING:
         Requirement,
         Study,
         adapt,
+        bracket,
         compare,
         families,
         optimize,
@@ -80,6 +82,7 @@ __all__ = [
     "ApproxDP",
     "ApproximationWarning",
     "Audit",
+    "Bracket",
     "BudgetError",
     "Calibration",
     "Channel",
@@ -156,6 +159,7 @@ __all__ = [
     "account",
     "adapt",
     "audit",
+    "bracket",
     "compare",
     "compose",
     "datasets",
@@ -182,8 +186,8 @@ _LAZY = {
     for module, names in {
         "confide.channel": ("Channel",),
         "confide.design": (
-            "Adaptive", "Comparison", "Family", "Optimum", "Pilot", "Requirement", "Study", "adapt", "compare",
-            "families", "optimize", "pilot", "require", "study",
+            "Adaptive", "Bracket", "Comparison", "Family", "Optimum", "Pilot", "Requirement", "Study", "adapt",
+            "bracket", "compare", "families", "optimize", "pilot", "require", "study",
         ),
         "confide.errors": (
             "AccuracyError", "ApproximationWarning", "ConfideError", "ConfideWarning", "ExpressionError",

@@ -11,8 +11,8 @@ from scipy import integrate
 from scipy.stats import norm
 
 import confide as cf
-from confide.design.adaptive.answering import answerer, knots, log_answer
-from confide.design.adaptive.running import REMESHED, remeshed
+from confide.design.asking.answering import answerer, knots, log_answer
+from confide.design.asking.running import REMESHED, remeshed
 
 POPULATION, PRIOR = cf.populations.normal_mean(variance=10.0), {"mean": dist.Normal(0.0, 100.0)}
 

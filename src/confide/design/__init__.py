@@ -1,6 +1,7 @@
 """Choosing what to release: nothing here can read records."""
 
 from confide.design import families
+from confide.design.adaptive.bracketing import Bracket, bracket
 from confide.design.adaptive.plan import Adaptive
 from confide.design.adaptive.verb import adapt
 from confide.design.comparing.comparison import Comparison
@@ -14,6 +15,7 @@ from confide.design.studies.studying import Study, study
 
 __all__ = [
     "Adaptive",
+    "Bracket",
     "Comparison",
     "Family",
     "MeanFamily",
@@ -22,6 +24,7 @@ __all__ = [
     "Requirement",
     "Study",
     "adapt",
+    "bracket",
     "compare",
     "families",
     "optimize",

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from confide.channel import Channel
 from confide.design.adaptive.batches import Batches
-from confide.design.adaptive.persons import FAMILIES, Persons
+from confide.design.asking.persons import FAMILIES, Persons
 from confide.design.search.family import Family
 from confide.errors import IncompatibleError, InvalidArgument
 from confide.population import Population
@@ -150,7 +150,7 @@ class Adaptive:
         return {name: (float(m), float(s)) for name, m, s in zip(self.population.names, mean, sd, strict=True)}
 
     def simulated(self, truth: Any, key: Any = 0, probs: tuple[float, ...] = (0.5, 0.9, 0.95)) -> Any:
-        """Whole runs of the plan on simulated persons, one for each true θ (R, d): see `Runs`. One by one only.
+        """Whole runs of the plan on simulated persons, one for each true θ (R, d): see `AskedRuns`. One by one only.
 
         >>> import confide as cf, numpyro.distributions as dist
         >>> plan = cf.adapt(cf.populations.normal_mean(), {"mean": dist.Normal(0, 10)}, privacy=cf.PureDP(2.0),

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.design.adaptive.answering import Answerer, knots, log_answer
+from confide.design.asking.answering import Answerer, knots, log_answer
 from confide.prior import Prior, free_probes
 
 Floats = NDArray[np.float64]

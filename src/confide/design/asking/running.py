@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide._compile import FAST_COMPILE
-from confide.design.adaptive.answering import Answerer, drawn_answer, knots, log_answer
-from confide.design.adaptive.deciding import CELLS, Weighing, decide
-from confide.design.adaptive.mesh import Mesh, along, axes, blank, first_mesh, moments, narrowed, thetas_of, told
+from confide.design.asking.answering import Answerer, drawn_answer, knots, log_answer
+from confide.design.asking.deciding import CELLS, Weighing, decide
+from confide.design.asking.mesh import Mesh, along, axes, blank, first_mesh, moments, narrowed, thetas_of, told
 from confide.design.search.answers import AnswerRule, answer_rule
 from confide.prior import Prior
 
@@ -117,7 +117,7 @@ def begun(prior: Prior) -> Mesh:
     return Mesh(*map(np.asarray, first_mesh(prior)))
 
 
-class Runs(NamedTuple):
+class AskedRuns(NamedTuple):
     """What came of simulated runs: θ that they were of (R, d), posterior means and sd and the questions over time.
 
     `at` (T,) are the numbers of answers at which `mean` and `sd` (R, T, d) were looked at; `below` (R, d) is the
@@ -142,8 +142,8 @@ def simulated(
     key: jax.Array,
     probs: tuple[float, ...],
     fixed: Any = None,
-) -> Runs:
-    """Runs of a plan, one for each true θ (R, d); with `fixed` (3,) that question is asked of everybody."""
+) -> AskedRuns:
+    """AskedRuns of a plan, one for each true θ (R, d); with `fixed` (3,) that question is asked of everybody."""
     parts = np.array_split(np.arange(len(truth)), -(-len(truth) // _SIDE_BY_SIDE))
     keys = jax.random.split(key, len(truth))
     found = []
@@ -155,7 +155,7 @@ def simulated(
     columns = [np.concatenate(column) for column in zip(*found, strict=True)]
     mean, sd, questions, answers, below, lower, upper = columns
     at = np.asarray([stop for _, stop in _segments(batches)])
-    return Runs(truth, at, mean, sd, questions, answers, below, np.moveaxis(lower, 1, 0), np.moveaxis(upper, 1, 0))
+    return AskedRuns(truth, at, mean, sd, questions, answers, below, np.moveaxis(lower, 1, 0), np.moveaxis(upper, 1, 0))
 
 
 def _segments(batches: NDArray[np.int64]) -> list[tuple[int, int]]:

@@ -23,8 +23,8 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.special import ndtr
 
-from confide.design.adaptive.answering import Answerer
-from confide.design.adaptive.mesh import Mesh, along, axes, quantiles, shares, sizes, thetas_of
+from confide.design.asking.answering import Answerer
+from confide.design.asking.mesh import Mesh, along, axes, quantiles, shares, sizes, thetas_of
 from confide.design.search.answers import AnswerRule
 from confide.population import tails
 from confide.prior import Prior

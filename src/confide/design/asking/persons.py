@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 
 from confide._precision import float64
 from confide.channel import Channel
-from confide.design.adaptive.answering import NODES, Answerer, answerer, check, knots, log_answer
-from confide.design.adaptive.deciding import Weighing
-from confide.design.adaptive.knowing import posterior_on
-from confide.design.adaptive.mesh import Mesh, moments
-from confide.design.adaptive.running import (
+from confide.design.asking.answering import NODES, Answerer, answerer, check, knots, log_answer
+from confide.design.asking.deciding import Weighing
+from confide.design.asking.knowing import posterior_on
+from confide.design.asking.mesh import Mesh, moments
+from confide.design.asking.running import (
     Program,
-    Runs,
+    AskedRuns,
     anew,
     begun,
     in_detail,
@@ -134,7 +134,7 @@ class Persons:
     @float64
     def simulated(
         self, truth: Floats, batches: Sequence[int], key: Any, probs: tuple[float, ...], question: Any = None
-    ) -> Runs:
+    ) -> AskedRuns:
         """Whole runs at true θ (R, d)."""
         return simulated(self.program, truth, np.asarray(batches, dtype=int), key, probs, question)
 

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.design.adaptive.mesh import Mesh, along, axes, moments, quantiles, shares, sizes
+from confide.design.asking.mesh import Mesh, along, axes, moments, quantiles, shares, sizes
 from confide.errors import AccuracyError
 from confide.inference.diagnostics import independent
 from confide.inference.quadrature.grid import constrained, uniforms
