@@ -34,8 +34,8 @@ from confide.statistic.statistic import check_count
 
 #: what is spent before the last round: less leaves the last bounds too wide, more the last noise
 _EARLY = 0.15
-#: the probability of θ beyond the ends that the next bounds allow for, and of a record beyond these at such a θ: of what
-#: is clipped the likelihood knows, so that nothing is lost but a little information
+#: the probability of θ beyond the ends that the next bounds allow for, and of a record beyond these at such a θ: the
+#: likelihood knows of clipping, so that nothing is lost but a little information
 _THETA, _RECORD = 1e-5, 1e-3
 #: the probability of θ beyond the first bounds
 _FIRST = 1e-6

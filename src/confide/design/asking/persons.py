@@ -18,8 +18,8 @@ from confide.design.asking.deciding import Weighing
 from confide.design.asking.knowing import posterior_on
 from confide.design.asking.mesh import Mesh, moments
 from confide.design.asking.running import (
-    Program,
     AskedRuns,
+    Program,
     anew,
     begun,
     in_detail,
