@@ -173,12 +173,27 @@ class Adaptive:
         return self._channel
 
     def channels_of(self, candidates: tuple[Statistic, ...]) -> list[Channel]:
-        """Statistics as channels of the next batch, or of the last one."""
+        """Statistics as channels of the next batch, or of the last one.
+
+        >>> import confide as cf, numpyro.distributions as dist
+        >>> plan = cf.adapt(cf.populations.normal_mean(), {"mean": dist.Normal(0, 10)}, privacy=cf.GDP(1.0),
+        ...                 batches=[10, 90])
+        >>> plan.channels_of((cf.Mean("x", bounds=(0, 1)),))[0].n
+        10
+        """
         n = self.batches[min(len(self.releases), len(self.batches) - 1)]
         return [self._asking.with_noise(each, n) for each in candidates]
 
     def replay(self, releases: Sequence[Release], asked: Channel | None) -> None:
-        """Take note of releases as a file has them, and of the channel that was asked for then."""
+        """Take note of releases as a file has them, and of the channel that was asked for then.
+
+        >>> import confide as cf, numpyro.distributions as dist
+        >>> plan = cf.adapt(cf.populations.normal_mean(), {"mean": dist.Normal(0, 10)}, privacy=cf.GDP(1.0),
+        ...                 batches=[10, 90])
+        >>> plan.replay([cf.Release(plan.channels_of((cf.Mean("x", bounds=(-30, 30)),))[0], 2.5)], None)
+        >>> len(plan.releases)
+        1
+        """
         if len(releases) > len(self.batches) or (asked is not None and len(releases) == len(self.batches)):
             raise IncompatibleError(f"the plan has {len(self.batches)} batches, and more than these have answered")
         for release, size in zip(releases, self.batches, strict=False):

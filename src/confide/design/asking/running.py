@@ -6,6 +6,8 @@ far, on the same schedule for a plan of real answers and for simulated ones.
 
 from __future__ import annotations
 
+import os
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -146,12 +148,18 @@ def simulated(
     """AskedRuns of a plan, one for each true θ (R, d); with `fixed` (3,) that question is asked of everybody."""
     parts = np.array_split(np.arange(len(truth)), -(-len(truth) // _SIDE_BY_SIDE))
     keys = jax.random.split(key, len(truth))
-    found = []
-    for part in parts:
-        # the same shape for all parts, so that they share a program
+
+    def of(part: NDArray[np.intp]) -> list[Floats]:
+        # the same shape for all parts, so that they share a program; double precision is a thread's own
         some = np.resize(part, len(parts[0]))
-        each = _simulate_some(program, truth[some], batches, keys[some], probs, fixed)
-        found.append([np.asarray(column)[: len(part)] for column in each])
+        with jax.enable_x64(True):
+            each = _simulate_some(program, truth[some], batches, keys[some], probs, fixed)
+        return [np.asarray(column)[: len(part)] for column in each]
+
+    # the first by itself, as it compiles for all; then as many at once as there are cores
+    found = [of(parts[0])]
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        found += pool.map(of, parts[1:])
     columns = [np.concatenate(column) for column in zip(*found, strict=True)]
     mean, sd, questions, answers, below, lower, upper = columns
     at = np.asarray([stop for _, stop in _segments(batches)])
