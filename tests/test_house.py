@@ -36,6 +36,7 @@ ORDER = [
     "information",
     "inference",
     "frequentist",
+    "contrasting",
     "plots",
     "design",
     "releasing",

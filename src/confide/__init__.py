@@ -14,6 +14,7 @@ from confide import registry
 if typing.TYPE_CHECKING:
     from confide import datasets, populations
     from confide.channel import Channel
+    from confide.contrasting import Contrast, contrast
     from confide.design import (
         Adaptive,
         Bracket,
@@ -47,7 +48,7 @@ if typing.TYPE_CHECKING:
         RangeError,
     )
     from confide.expression import Expression
-    from confide.frequentist import Estimate, estimate
+    from confide.frequentist import Estimate, EstimateContrast, estimate
     from confide.inference import Calibration, Walk, infer
     from confide.inference.method import Method
     from confide.inference.methods import MH, MHAAR, NUTS, PMMH, Correlated, Gibbs, Grid, OwnKernel
@@ -74,7 +75,7 @@ if typing.TYPE_CHECKING:
     from confide.published.verify import verify
     from confide.releasing import Audit, Ledger, audit, release
     from confide.reporting import report
-    from confide.statistic import Each, Maximum, Mean, Median, Minimum, Quantile, Statistic
+    from confide.statistic import Count, Each, Maximum, Mean, Median, Minimum, Quantile, Statistic, Sum
 
 __all__ = [
     "AccuracyError",
@@ -89,10 +90,13 @@ __all__ = [
     "Comparison",
     "ConfideError",
     "ConfideWarning",
+    "Contrast",
     "Correlated",
+    "Count",
     "DataError",
     "Each",
     "Estimate",
+    "EstimateContrast",
     "Exponential",
     "Expression",
     "ExpressionError",
@@ -102,6 +106,7 @@ __all__ = [
     "Gaussian",
     "Gibbs",
     "Grid",
+    "Grouped",
     "Hashed",
     "ImputationWarning",
     "IncompatibleError",
@@ -153,6 +158,7 @@ __all__ = [
     "Statement",
     "Statistic",
     "Study",
+    "Sum",
     "Unlimited",
     "Walk",
     "ZCDP",
@@ -162,6 +168,7 @@ __all__ = [
     "bracket",
     "compare",
     "compose",
+    "contrast",
     "datasets",
     "estimate",
     "families",
@@ -185,6 +192,7 @@ _LAZY = {
     name: module
     for module, names in {
         "confide.channel": ("Channel",),
+        "confide.contrasting": ("Contrast", "contrast"),
         "confide.design": (
             "Adaptive", "Bracket", "Comparison", "Family", "Optimum", "Pilot", "Requirement", "Study", "adapt",
             "bracket", "compare", "families", "optimize", "pilot", "require", "study",
@@ -195,7 +203,7 @@ _LAZY = {
             "PrivacyError", "RangeError",
         ),
         "confide.expression": ("Expression",),
-        "confide.frequentist": ("Estimate", "estimate"),
+        "confide.frequentist": ("Estimate", "EstimateContrast", "estimate"),
         "confide.inference": ("Calibration", "Walk", "infer", "sbc"),
         "confide.inference.method": ("Method",),
         "confide.inference.methods": ("OwnKernel", *registry.METHODS.values()),
@@ -208,7 +216,7 @@ _LAZY = {
         "confide.prior": ("Prior",),
         "confide.privacy": ("Privacy", "account", "compose", *registry.GUARANTEES.values()),
         "confide.published": (
-            "BudgetError", "DataError", "FileError", "Hashed", "LedgerError", "Release", "Rows", "Statement",
+            "BudgetError", "DataError", "FileError", "Grouped", "Hashed", "LedgerError", "Release", "Rows", "Statement",
         ),
         "confide.published.verify": ("verify",),
         "confide.releasing": ("Audit", "Ledger", "audit", "release"),

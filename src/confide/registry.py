@@ -17,6 +17,8 @@ STATISTICS = {
     "minimum": "Minimum",
     "quantile": "Quantile",
     "each": "Each",
+    "sum": "Sum",
+    "count": "Count",
 }
 MECHANISMS = {
     "laplace": "Laplace",
@@ -71,7 +73,7 @@ POPULATIONS = (
     "negative_binomial",
 )
 #: what makes rows of several columns of them: from Python only, as a command line has no words for it
-POPULATIONS_OF_ROWS = ("independent",)
+POPULATIONS_OF_ROWS = ("independent", "linear_regression", "logistic_regression", "with_missing")
 #: the package in which the members of each kind are defined
 _HOMES = {
     "statistic": STATISTICS,

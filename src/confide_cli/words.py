@@ -132,6 +132,13 @@ def read_privacy(text: str, argument: str = "--privacy") -> Any:
     return kind(*numbers)
 
 
+def read_unit(text: str) -> Any:
+    """`pure`, `zcdp` or `gdp`: guarantees of one number, of which the least is looked for."""
+    from confide import privacy
+
+    return getattr(privacy, GUARANTEES[choice("--unit", text, ("pure", "zcdp", "gdp"))])
+
+
 def read_number(argument: str, text: str) -> float:
     """A finite number."""
     try:
@@ -178,7 +185,7 @@ def split_statistic(text: str) -> tuple[str, list[float] | None, str | None]:
     return text, bounds, mechanism
 
 
-def read_statistic(text: str, bounds: Any) -> Any:
+def read_statistic(text: str, bounds: Any, categories: Any = None) -> Any:
     """`mean abs(x)`, `mean x, x**2`, `median`, `quantile 0.9 abs(x)`, `each x > 2`; the expression is x if left out."""
     from confide import statistic
 
@@ -189,7 +196,11 @@ def read_statistic(text: str, bounds: Any) -> Any:
         level, _, rest = rest.strip().partition(" ")
         options["q"] = read_number("--statistic", level)
     parts = _split(rest.strip() or "x")
-    return build(parts if len(parts) > 1 else parts[0], bounds=tuple(bounds), **options)
+    if categories:
+        options["categories"] = categories
+    if isinstance(bounds, list):
+        bounds = tuple(bounds)
+    return build(parts if len(parts) > 1 else parts[0], bounds=bounds, **options)
 
 
 def read_families(given: Any) -> list[Any]:

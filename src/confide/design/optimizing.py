@@ -24,7 +24,7 @@ from confide.mechanism import Mechanism
 from confide.population import Population
 from confide.privacy import Privacy
 from confide.registry import members
-from confide.statistic.statistic import check_count
+from confide.statistic.size import check_count
 
 #: what `optimize` searches unless it is told
 FAMILIES: tuple[Family, ...] = (

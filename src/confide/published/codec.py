@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from confide.channel import NEIGHBOURS, Channel
+from confide.channel import Channel
 from confide.errors import IncompatibleError
 from confide.expression import Expression
 from confide.mechanism import Mechanism
@@ -22,13 +23,15 @@ from confide.published.terms import decode_part, decode_privacy, encode_part, en
 from confide.published.value import Integers
 from confide.registry import members
 from confide.statistic import Statistic
+from confide.statistic.columns import ColumnBounds
 
 if TYPE_CHECKING:
     from confide.published.schema import ChannelForm, ReleaseForm
 
-#: what a file says it is; the version changes when an older reader would misread it
+#: what a file says it is; the version changes when an older reader would misread it. A file has the oldest version that
+#: says all of it, so that what an older program can read it is given, and digests stay as they were
 FORMAT = "confide-release"
-VERSION = 2
+VERSION, OLDEST = 3, 2
 
 #: the classes that a file can name, and the options of mechanisms that it writes where they were given
 _STATISTICS, _MECHANISMS = map(members, ("statistic", "mechanism"))
@@ -43,12 +46,13 @@ def _encode_statistic(statistic: Statistic) -> dict[str, Any]:
         )
     if _STATISTICS.get(kind) is not type(statistic):
         raise IncompatibleError(f"{statistic!r} is not one of {', '.join(_STATISTICS)}, so no file can describe it")
-    if statistic.columns != ("x",):
-        raise IncompatibleError(
-            f"{statistic!r} is about rows with several columns, which no file can describe yet; keep the number and "
-            "its channel in your own program"
-        )
-    form = {"kind": kind, "expressions": [str(t) for t in statistic.transforms], "bounds": list(statistic.bounds)}
+    form: dict[str, Any] = {"kind": kind, "expressions": [str(t) for t in statistic.transforms]}
+    if isinstance(statistic.bounds, ColumnBounds):
+        form["bounds"] = {name: list(pair) for name, pair in statistic.bounds.numbers.items()}
+        if statistic.bounds.categories:
+            form["categories"] = {name: list(texts) for name, texts in statistic.bounds.categories}
+    else:
+        form["bounds"] = list(statistic.bounds)
     return form | statistic.options
 
 
@@ -68,9 +72,8 @@ def encode_channel(channel: Channel) -> dict[str, Any]:
     return {
         "statistic": _encode_statistic(channel.statistic),
         "mechanism": _encode_mechanism(channel.mechanism),
-        "n": channel.n,
-        "neighbours": NEIGHBOURS,
-    }
+        "neighbours": channel.neighbours,
+    } | ({} if channel.n is None else {"n": channel.n})
 
 
 def _calibrated(channel: Channel) -> float | None:
@@ -83,7 +86,7 @@ def encode(release: Release, table: str | None = None) -> dict[str, Any]:
     """The JSON object of a release; `table` is the name of the Parquet file of an `Each` release."""
     form: dict[str, Any] = {
         "format": FORMAT,
-        "version": VERSION,
+        "version": OLDEST,
         "channel": encode_channel(release.channel),
         "guarantee": encode_privacy(release.guarantee),
     }
@@ -91,9 +94,11 @@ def encode(release: Release, table: str | None = None) -> dict[str, Any]:
         form["noise"] = scale
     told = {name: getattr(release, name) for name in ("dataset", "column", "missing")}
     told["part"] = encode_part(release.part)
+    told |= {name: dict(value) for name, value in told.items() if isinstance(value, Mapping)}
     form |= {name: value for name, value in told.items() if value is not None}
     if release.purpose:
         form["purpose"] = release.purpose
+    form["version"] = _version(form)
     if release.records is not None:
         form["records"] = {"file": table, "digest": release.records.digest, "step": str(release.records.step)}
         return form
@@ -101,6 +106,14 @@ def encode(release: Release, table: str | None = None) -> dict[str, Any]:
     if release.integers is not None:
         form["integers"] = {"counts": list(release.integers.counts), "step": str(release.integers.step)}
     return form
+
+
+def _version(form: dict[str, Any]) -> int:
+    """The oldest version that has all that a release says: 3 has sums, rows of several columns, and parts by group."""
+    statistic = form["channel"]["statistic"]
+    of_rows = isinstance(statistic["bounds"], dict) or isinstance(form.get("missing"), dict)
+    newer = of_rows or statistic["kind"] in ("Sum", "Count") or form.get("part", {}).get("kind") == "grouped"
+    return VERSION if newer else OLDEST
 
 
 def encode_sealed(release: Release, table: str | None = None) -> dict[str, Any]:
@@ -117,8 +130,21 @@ def decode_channel(form: ChannelForm) -> Channel:
         raise FileError(f"a {given.kind} {'needs' if quantile else 'has no'} level q")
     several = len(given.expressions) > 1
     expression: Any = given.expressions if several else given.expressions[0]
-    level = {"q": given.q} if quantile else {}
-    statistic = _STATISTICS[given.kind](expression, bounds=tuple(given.bounds), **level)
+    level: dict[str, Any] = {"q": given.q} if quantile else {}
+    bounds: Any
+    if isinstance(given.bounds, dict):
+        bounds = {name: tuple(pair) for name, pair in given.bounds.items()}
+        level["categories"] = given.categories
+    elif given.categories is not None:
+        raise FileError("categories are of columns that have names, but the bounds have none")
+    else:
+        bounds = tuple(given.bounds)
+    if given.kind == "Count":
+        if (expression, bounds) != ("1", (0.0, 1.0)):
+            raise FileError("a Count has no expression and no bounds of its own")
+        statistic = _STATISTICS[given.kind]()
+    else:
+        statistic = _STATISTICS[given.kind](expression, bounds=bounds, **level)
     options = {name: value for name in _OPTIONS if (value := getattr(form.mechanism, name)) is not None}
     if form.mechanism.privacy is not None:
         options["privacy"] = decode_privacy(form.mechanism.privacy.model_dump())
@@ -126,7 +152,11 @@ def decode_channel(form: ChannelForm) -> Channel:
         mechanism = _MECHANISMS[form.mechanism.kind](**options)
     except TypeError as error:
         raise FileError(f"the mechanism {form.mechanism.kind} does not have the options {sorted(options)}") from error
-    return Channel(statistic, mechanism, form.n)
+    channel = Channel(statistic, mechanism, form.n)
+    if channel.neighbours != form.neighbours:
+        known = "private" if form.n is None else "public"
+        raise FileError(f"the neighbours are not those of a channel whose n is {known}")
+    return channel
 
 
 def _with_noise(channel: Channel, scale: float | None) -> Channel:

@@ -86,7 +86,7 @@ def parse(content: bytes | str, folder: Path = Path()) -> Release:
     >>> parse('{"format": "confide-release", "version": 7}')
     Traceback (most recent call last):
     ...
-    confide.published.errors.FileError: the file has version 7, and this is written for 2; use a newer Confide
+    confide.published.errors.FileError: the file has version 7, and this is written for 3; use a newer Confide
     """
     from pydantic import ValidationError
 

@@ -2,5 +2,6 @@
 
 from confide.statistic.order import Maximum, Median, Minimum, OrderStatistic, Quantile
 from confide.statistic.statistic import Each, Mean, Statistic
+from confide.statistic.total import Count, Sum
 
-__all__ = ["Each", "Maximum", "Mean", "Median", "Minimum", "OrderStatistic", "Quantile", "Statistic"]
+__all__ = ["Count", "Each", "Maximum", "Mean", "Median", "Minimum", "OrderStatistic", "Quantile", "Statistic", "Sum"]

@@ -24,7 +24,7 @@ from confide.prior import Prior
 from confide.privacy import Privacy, PureDP, Unlimited
 from confide.published import Release, Rows
 from confide.statistic import Statistic
-from confide.statistic.statistic import check_count
+from confide.statistic.size import check_count
 
 
 @dataclass(frozen=True, eq=False, repr=False)

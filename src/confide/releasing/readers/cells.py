@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -68,6 +69,21 @@ def identifier(column: Any, engine: str) -> Any:
     # false for infinities and NaN; the cast of another branch must not fail before it is thrown away
     digits = value.cast("int64") if engine == "postgres" else value.try_cast("int64")
     return whole.ifelse(digits.cast("string"), _no_text())
+
+
+def code(text: Any, categories: Sequence[str]) -> Any:
+    """The place of an identifier in a public list, as a double; one more than the last for any other, and for none.
+
+    >>> import ibis
+    >>> ibis.to_sql(code(ibis.table({"ward": "string"}).ward, ["a"]).name("code"), dialect="duckdb").count("CASE")
+    1
+    """
+    import ibis
+
+    kind = text.type()
+    known = [ibis.literal(each.encode() if kind.is_binary() else each, kind) for each in categories]
+    branches = [(text == each, double(float(place))) for place, each in enumerate(known)]
+    return ibis.cases(*branches, else_=double(float(len(categories))))
 
 
 def _is_null(kind: Any) -> bool:
