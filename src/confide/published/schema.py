@@ -167,7 +167,7 @@ class NamedForm(Form):
     name: Name
 
 
-class GroupedForm(_Form):
+class GroupedForm(Form):
     """The records whose public attribute has a certain value."""
 
     kind: Literal["grouped"]

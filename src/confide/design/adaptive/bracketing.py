@@ -30,7 +30,7 @@ from confide.prior import Prior
 from confide.privacy import GDP, ZCDP, Privacy, compose
 from confide.published import Release
 from confide.statistic import Mean
-from confide.statistic.statistic import check_count
+from confide.statistic.size import check_count
 
 #: what is spent before the last round: less leaves the last bounds too wide, more the last noise
 _EARLY = 0.15

@@ -15,7 +15,7 @@ from confide.population import Population
 from confide.prior import Prior
 from confide.privacy import Privacy, Unlimited
 from confide.statistic import Statistic
-from confide.statistic.statistic import check_count
+from confide.statistic.size import check_count
 
 Floats = NDArray[np.float64]
 
