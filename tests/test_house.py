@@ -135,7 +135,7 @@ def test_classes_have_names_of_their_own():
 
 def test_callers_never_ask_which_route_it_is():
     """Only whether something is a route at all, where a name or a route may be given."""
-    routes = {"Response", "PerRecord", "Share", "Spectral", "Order", "Pool", "Normal"}
+    routes = {"Response", "PerRecord", "Share", "Cells", "Spectral", "Order", "Pool", "Normal"}
     for name, path in FILES.items():
         own = {
             alias.asname or alias.name

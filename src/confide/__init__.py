@@ -54,7 +54,7 @@ if typing.TYPE_CHECKING:
     from confide.inference.methods import MH, MHAAR, NUTS, PMMH, Correlated, Gibbs, Grid, OwnKernel
     from confide.inference.sbc import sbc
     from confide.information import Information, information
-    from confide.likelihood import Normal, Order, PerRecord, Pool, Response, Route, Share, Spectral
+    from confide.likelihood import Cells, Normal, Order, PerRecord, Pool, Response, Route, Share, Spectral
     from confide.mechanism import (
         Exponential,
         Gaussian,
@@ -75,7 +75,7 @@ if typing.TYPE_CHECKING:
     from confide.published.verify import verify
     from confide.releasing import Audit, Ledger, audit, release
     from confide.reporting import report
-    from confide.statistic import Count, Each, Maximum, Mean, Median, Minimum, Quantile, Statistic, Sum
+    from confide.statistic import Count, Each, Histogram, Maximum, Mean, Median, Minimum, Quantile, Statistic, Sum
 
 __all__ = [
     "AccuracyError",
@@ -86,6 +86,7 @@ __all__ = [
     "Bracket",
     "BudgetError",
     "Calibration",
+    "Cells",
     "Channel",
     "Comparison",
     "ConfideError",
@@ -108,6 +109,7 @@ __all__ = [
     "Grid",
     "Grouped",
     "Hashed",
+    "Histogram",
     "ImputationWarning",
     "IncompatibleError",
     "Information",

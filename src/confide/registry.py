@@ -19,6 +19,7 @@ STATISTICS = {
     "each": "Each",
     "sum": "Sum",
     "count": "Count",
+    "histogram": "Histogram",
 }
 MECHANISMS = {
     "laplace": "Laplace",
@@ -42,6 +43,7 @@ ROUTES = {
     "response": "Response",
     "records": "PerRecord",
     "share": "Share",
+    "cells": "Cells",
     "spectral": "Spectral",
     "order": "Order",
     "pool": "Pool",

@@ -46,20 +46,22 @@ def _one_of(kind: dict[str, str]) -> tuple[Any, ...]:
     return Field(max_length=100, json_schema_extra={"enum": names}), AfterValidator(known)
 
 
-class Form(BaseModel):
-    """An object with these fields and no others."""
-
+class _Form(BaseModel):
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False)
 
 
-class Pure(Form):
+#: an object with its fields and no others, for files of other kinds
+Form = _Form
+
+
+class Pure(_Form):
     """ε-differential privacy."""
 
     kind: Literal["PureDP"]
     epsilon: Positive
 
 
-class Approximate(Form):
+class Approximate(_Form):
     """(ε, δ)-differential privacy."""
 
     kind: Literal["ApproxDP"]
@@ -67,21 +69,21 @@ class Approximate(Form):
     delta: Annotated[float, Field(gt=0, lt=1)]
 
 
-class Concentrated(Form):
+class Concentrated(_Form):
     """ρ-zero-concentrated differential privacy."""
 
     kind: Literal["ZCDP"]
     rho: Positive
 
 
-class GaussianPrivacy(Form):
+class GaussianPrivacy(_Form):
     """μ-Gaussian differential privacy."""
 
     kind: Literal["GDP"]
     mu: Positive
 
 
-class NoPrivacy(Form):
+class NoPrivacy(_Form):
     """No guarantee."""
 
     kind: Literal["Unlimited"]
@@ -109,19 +111,31 @@ def _short_in_all(expressions: list[str]) -> list[str]:
     return expressions
 
 
-class StatisticForm(Form):
-    """What was computed: expressions in the safe language, on records clipped to the bounds."""
+class CutForm(_Form):
+    """A column of a histogram, by its edges or its public list of categories."""
+
+    column: Name
+    edges: Annotated[list[Finite], Field(min_length=1, max_length=MOST_EXPRESSIONS)] | None = None
+    categories: Annotated[list[Name], Field(min_length=1, max_length=MOST_EXPRESSIONS)] | None = None
+
+
+class StatisticForm(_Form):
+    """What was computed: expressions in the safe language, on records clipped to the bounds; or counts of cells."""
 
     kind: Annotated[str, *_one_of(STATISTICS)]
-    expressions: Annotated[list[Text], Field(min_length=1, max_length=MOST_EXPRESSIONS), AfterValidator(_short_in_all)]
+    expressions: (
+        Annotated[list[Text], Field(min_length=1, max_length=MOST_EXPRESSIONS), AfterValidator(_short_in_all)] | None
+    ) = None
     #: of the one column x, or of each column of numbers by name
-    bounds: Pair | Annotated[dict[Name, Pair], Field(max_length=MOST_COLUMNS)]
+    bounds: Pair | Annotated[dict[Name, Pair], Field(max_length=MOST_COLUMNS)] | None = None
+    #: the columns of a histogram
+    cells: Annotated[list[CutForm], Field(min_length=1, max_length=MOST_COLUMNS)] | None = None
     #: the public lists of columns of text
     categories: Annotated[dict[Name, Categories], Field(min_length=1, max_length=MOST_COLUMNS)] | None = None
     q: Annotated[float, Field(gt=0, le=1)] | None = None
 
 
-class MechanismForm(Form):
+class MechanismForm(_Form):
     """How noise was added, and the options that were given."""
 
     kind: Annotated[str, *_one_of(MECHANISMS)]
@@ -133,7 +147,7 @@ class MechanismForm(Form):
     cap: Annotated[int, Field(ge=1, le=MOST_RECORDS)] | None = None
 
 
-class ChannelForm(Form):
+class ChannelForm(_Form):
     """All that was public before the release."""
 
     statistic: StatisticForm
@@ -141,9 +155,11 @@ class ChannelForm(Form):
     #: absent where it is private
     n: Annotated[int, Field(ge=1, le=MOST_RECORDS)] | None = None
     neighbours: Literal["replace-one", "add-remove"]
+    #: of tables: one row is protected, not a person, who may have several
+    protects: Literal["one row"] | None = None
 
 
-class RowsForm(Form):
+class RowsForm(_Form):
     """A part by position."""
 
     kind: Literal["rows"]
@@ -151,7 +167,7 @@ class RowsForm(Form):
     stop: Annotated[int, Field(ge=1, lt=2**63)]
 
 
-class HashedForm(Form):
+class HashedForm(_Form):
     """A part by the hash of a public identifier."""
 
     kind: Literal["hashed"]
@@ -160,14 +176,14 @@ class HashedForm(Form):
     stop: Annotated[float, Field(gt=0, le=1)]
 
 
-class NamedForm(Form):
+class NamedForm(_Form):
     """A part that is only a name: it promises nothing about who is in it."""
 
     kind: Literal["named"]
     name: Name
 
 
-class GroupedForm(Form):
+class GroupedForm(_Form):
     """The records whose public attribute has a certain value."""
 
     kind: Literal["grouped"]
@@ -178,7 +194,7 @@ class GroupedForm(Form):
 PartForm = Annotated[RowsForm | HashedForm | NamedForm | GroupedForm, Field(discriminator="kind")]
 
 
-class CountsForm(Form):
+class CountsForm(_Form):
     """Noisy whole numbers and their step."""
 
     counts: Annotated[
@@ -188,7 +204,7 @@ class CountsForm(Form):
     step: Rational
 
 
-class RecordsForm(Form):
+class RecordsForm(_Form):
     """The table of an `Each` release, a Parquet file beside this one."""
 
     file: Annotated[str, Field(pattern=r"^[^/\\\x00]{1,255}$")]
@@ -196,7 +212,7 @@ class RecordsForm(Form):
     step: Rational
 
 
-class EntryForm(Form):
+class EntryForm(_Form):
     """The entry of the ledger that paid: which ledger, which of the data set's entries, and its seal."""
 
     ledger: Annotated[str, Field(pattern="^[0-9a-f]{32}$")]
@@ -204,7 +220,7 @@ class EntryForm(Form):
     seal: Digest
 
 
-class ProvenanceForm(Form):
+class ProvenanceForm(_Form):
     """Digests of the channel, of what came out, and of everything; and the entry of the ledger that paid."""
 
     channel: Digest
@@ -213,7 +229,7 @@ class ProvenanceForm(Form):
     digest: Digest
 
 
-class ReleaseForm(Form):
+class ReleaseForm(_Form):
     """One release. Exactly one of `value` alone, `value` with `integers`, and `records` says what came out."""
 
     format: Literal["confide-release"]
