@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 from confide.errors import InvalidArgument
 from confide.published.errors import DataError
-from confide.releasing.readers.cells import code, identifier, number
+from confide.releasing.readers.cells import code, identifier, label, number
 from confide.releasing.readers.delimited import Delimited
 from confide.releasing.readers.engine import check_functions, check_types, duckdb, quietly
 from confide.releasing.readers.files import REMOTE, File, files_of, is_parquet
@@ -214,7 +214,7 @@ def _readable(table: Any, engine: str, asked: Asked, also: str | None) -> Any:
     found = {}
     for value in values_of(asked):
         cells = table[value.name]
-        read = number(cells, engine) if value.categories is None else identifier(cells, engine)
+        read = number(cells, engine) if value.categories is None else label(cells, engine)
         if read is None:
             named = "" if value.column is None else f" {value.column!r}"
             wants = "numbers" if value.categories is None else "texts or whole numbers"
