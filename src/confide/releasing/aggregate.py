@@ -143,7 +143,7 @@ def _select(source: Source, part: Part | str | None) -> Any:
 
 
 def _is(source: Source, value: str) -> Any:
-    """Whether the identifier is this text, and so no other: a database may take `f` and `F`, or `f` and `f `, for equal.
+    """Whether the identifier is this text, and no other: a database may take `f` and `F`, or `f` and `f `, for equal.
 
     Groups are charged in parallel because nobody is in two of them.
     """
