@@ -25,6 +25,18 @@ def privacy_of(study: Arguments) -> Any:
     return None if text is None else words.read_privacy(text)
 
 
+def statistic_of(study: Arguments) -> tuple[Any, str]:
+    """The one statistic, and its mechanism in words: what is left to be chosen is the privacy or the number."""
+    text = study.need("statistic", '"mean abs(x)"')
+    if isinstance(text, list):
+        if len(text) != 1:
+            raise UsageProblem(f"one statistic is needed here, not {len(text)}")
+        (text,) = text
+    what, bounds, mechanism = words.split_statistic(str(text))
+    statistic = words.read_statistic(what, bounds or study.need("bounds", "-10 10"))
+    return statistic, mechanism or study.get("mechanism", "laplace")
+
+
 def channels_of(study: Arguments) -> dict[str, Channel]:
     """The channels, by the words of their statistics."""
     from confide.channel import Channel

@@ -134,6 +134,29 @@ Warmup = Annotated[int | None, typer.Option(min=0, help="Steps of a chain that a
 Draws = Annotated[int | None, typer.Option(min=1, help="Draws of each chain.")]
 Probability = Annotated[float, typer.Option(help="Of the interval.")]
 
+Claims = Annotated[
+    list[str] | None, typer.Option("--claim", metavar="WORDS", help='How probable this is: "variance > 2". Repeatable.')
+]
+Evidence = Annotated[
+    bool, typer.Option("--evidence", help="Say log p(y) too: the difference between two populations compares them.")
+]
+Against = Annotated[
+    list[Path] | None,
+    typer.Option("--against", metavar="RELEASE", help="A release of another group: how far apart the two are."),
+]
+Plan = Annotated[bool, typer.Option("--plan", help="Say what would halve the interval: records, or privacy.")]
+Level = Annotated[float | None, typer.Option(metavar="NUMBER", help="How often a set is to cover; 0.95 by default.")]
+Maximize = Annotated[str | None, typer.Option(metavar="NAME", help="newton (the default) or em.")]
+Replicates = Annotated[int | None, typer.Option(min=19, help="Data sets that method bootstrap simulates.")]
+Hypotheses = Annotated[
+    list[str] | None, typer.Option("--hypothesis", metavar="NAME=NUMBER", help="Give its p-value. Repeatable.")
+]
+Deviations = Annotated[
+    list[str] | None,
+    typer.Option("--sd", metavar="NUMBER", help="The posterior deviation to reach, 0.1, or mean=0.1 by parameter."),
+]
+Unit = Annotated[str | None, typer.Option(metavar="KIND", help="What to tell the least loss in: zcdp, pure or gdp.")]
+
 LedgerPlace = Annotated[str, typer.Argument(metavar="LEDGER", help="A file, or a PostgreSQL URL.")]
 LedgerDataset = Annotated[str | None, typer.Argument(help="One data set, with its releases.")]
 Budget = Annotated[str | None, typer.Option(metavar="KIND:NUMBER", help="Open the data set with this budget.")]
@@ -143,7 +166,8 @@ Folder = Annotated[
     Path | None, typer.Option(metavar="NAME", help="Where to write; a new folder for temporary files by default.")
 ]
 SchemaName = Annotated[
-    str, typer.Argument(help="release, information, compare, optimize, infer, ledger, account, verify or audit.")
+    str,
+    typer.Argument(help="release, information, compare, optimize, infer, estimate, require, ledger, account, …"),
 ]
 
 Experiment = Annotated[

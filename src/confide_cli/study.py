@@ -39,6 +39,9 @@ WORDS: dict[str, tuple[type, ...]] = {
     "chains": (int,),
     "warmup": (int,),
     "draws": (int,),
+    "level": (float,),
+    "maximize": (str,),
+    "replicates": (int,),
 }
 #: a megabyte: a study is a page or two, and reading more could exhaust the memory
 _LARGEST_FILE = 2**20

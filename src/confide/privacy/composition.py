@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterable, Sequence
 
 from confide.errors import PrivacyError
+from confide.privacy.group import two_records
 from confide.privacy.guarantee import GDP, TOLERANCE, ZCDP, ApproxDP, Privacy, PureDP, Unlimited
 from confide.privacy.rounding import read_delta, root_sum_of_squares_up, sum_up
 
@@ -25,12 +26,9 @@ def moved(guarantee: Privacy) -> Privacy:
     group privacy, which holds whether the releases are independent or not.
 
     >>> [moved(each) for each in (PureDP(0.5), ZCDP(0.25), ApproxDP(1.0, 1e-6))]
-    [PureDP(epsilon=1.0), ZCDP(rho=0.5), ApproxDP(epsilon=2.0, delta=3.71828182845905e-06)]
+    [PureDP(epsilon=1.0), ZCDP(rho=0.5), ApproxDP(epsilon=2.0, delta=3.7182818284609047e-06)]
     """
-    if not isinstance(guarantee, ApproxDP):
-        return compose([guarantee, guarantee])
-    delta = math.nextafter(math.nextafter((1.0 + math.exp(guarantee.epsilon)) * guarantee.delta, 1.0), 1.0)
-    return ApproxDP(2.0 * guarantee.epsilon, delta) if delta < 1.0 else Unlimited()
+    return two_records(guarantee) if isinstance(guarantee, ApproxDP) else compose([guarantee, guarantee])
 
 
 def worst(first: Privacy, second: Privacy) -> Privacy:
