@@ -154,6 +154,7 @@ INSPECTED = {
     ("confide.channel", "Statistic"): "whether an argument is a statistic at all",
     ("confide.channel", "Mechanism"): "whether an argument is a mechanism at all",
     ("confide.design.studies.piloting", "Statistic"): "whether an argument is a statistic at all",
+    ("confide.design.adaptive.verb", "Statistic"): "whether an argument is a statistic at all",
     **{
         ("confide.design.families.quantile", name): "the search's own approximation of each mechanism, by its class"
         for name in ("Exponential", "SmoothMechanism", "Noiseless", "SmoothCauchy", "Laplace")

@@ -17,12 +17,16 @@ if typing.TYPE_CHECKING:
     from confide.contrasting import Contrast, contrast
     from confide.denoising import TrueCounts, denoise
     from confide.design import (
+        Adaptive,
+        Bracket,
         Comparison,
         Family,
         Optimum,
         Pilot,
         Requirement,
         Study,
+        adapt,
+        bracket,
         compare,
         families,
         optimize,
@@ -76,9 +80,11 @@ if typing.TYPE_CHECKING:
 
 __all__ = [
     "AccuracyError",
+    "Adaptive",
     "ApproxDP",
     "ApproximationWarning",
     "Audit",
+    "Bracket",
     "BudgetError",
     "Calibration",
     "Cells",
@@ -161,7 +167,9 @@ __all__ = [
     "Walk",
     "ZCDP",
     "account",
+    "adapt",
     "audit",
+    "bracket",
     "compare",
     "compose",
     "contrast",
@@ -191,8 +199,8 @@ _LAZY = {
         "confide.channel": ("Channel",),
         "confide.contrasting": ("Contrast", "contrast"),
         "confide.design": (
-            "Comparison", "Family", "Optimum", "Pilot", "Requirement", "Study", "compare", "families", "optimize",
-            "pilot", "require", "study",
+            "Adaptive", "Bracket", "Comparison", "Family", "Optimum", "Pilot", "Requirement", "Study", "adapt",
+            "bracket", "compare", "families", "optimize", "pilot", "require", "study",
         ),
         "confide.errors": (
             "AccuracyError", "ApproximationWarning", "ConfideError", "ConfideWarning", "ExpressionError",

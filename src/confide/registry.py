@@ -33,6 +33,7 @@ MECHANISMS = {
 FAMILIES = {
     "power": "Power",
     "clip": "Clip",
+    "each_clip": "EachClip",
     "threshold": "Threshold",
     "quantile": "QuantileLevel",
     "score": "ClippedScore",

@@ -50,6 +50,10 @@ class _Form(BaseModel):
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False)
 
 
+#: an object with its fields and no others, for files of other kinds
+Form = _Form
+
+
 class Pure(_Form):
     """ε-differential privacy."""
 
