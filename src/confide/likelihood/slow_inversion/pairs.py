@@ -79,7 +79,7 @@ def _settled(group: Group, thetas: Floats, y: Floats, *, scores: bool) -> tuple[
     log_prob, error = np.full(y.shape, -np.inf), np.full(y.shape, np.inf)
     score = np.zeros((*y.shape, thetas.shape[1] if scores else 0))
     breadth = _breadth(group, thetas)
-    for period in _periods(group):
+    for period in _periods(group, breadth):
         first, most = _first(group, period), _most(group, period, breadth)
         frequencies = first if first <= most else _FEWEST
         unseen = _unseen(group, thetas, y) if first > most else np.zeros(len(thetas))
@@ -102,13 +102,14 @@ def _settled(group: Group, thetas: Floats, y: Floats, *, scores: bool) -> tuple[
     return log_prob, error, score
 
 
-def _periods(group: Group) -> tuple[float, ...]:
+def _periods(group: Group, breadth: float) -> tuple[float, ...]:
     """Periods of the density that the sum over frequencies makes periodic, to be tried one after the other.
 
     The last holds a few ranges of s, and so everything, however tilted. For many records less is mostly enough: so much
     that the contour, which keeps its distance from the poles, need not leave the saddlepoint. Noise far wider than the
     mean would make that long too, and its poles are passed: at a distance that shrinks as the period grows, so that
-    there is one at which a statistic with long tails can still be tilted as far.
+    there is one at which a statistic with long tails can still be tilted as far. A period so short that nodes cannot
+    follow the frequencies that one begins with is of no use: few records, or a mean that stands still.
     """
     low, high = group.model.channel.statistic.ranges[0]
     transform = group.inversion.transform
@@ -117,11 +118,12 @@ def _periods(group: Group) -> tuple[float, ...]:
         everything += _STEPS * noise_step(transform) + SCALES / float(transform.pole)
     short = SPREADS * max(group.widest, unnoticed_width(transform))
     found = (everything,) if short > _SHORT * everything else (short, everything)
-    passed, period = [], _LONGER * SPREADS * group.widest
-    while transform.crossable and period < _SHORT * found[0]:
-        passed.append(period)
-        period *= _LONGER
-    return (*passed, *found)
+    if not transform.crossable or group.widest == 0:
+        return found
+    times = range(1, 1 + math.ceil(math.log(max(_SHORT * found[0] / (SPREADS * group.widest), 1.0), _LONGER)))
+    passed = [_LONGER**k * SPREADS * group.widest for k in times]
+    followed = [each for each in passed if each < _SHORT * found[0] and _first(group, each) <= _most(group, each, breadth)]
+    return (*followed, *found)
 
 
 def _first(group: Group, period: float) -> int:
