@@ -160,15 +160,18 @@ def _each(noisy: NoisyOrder, thetas: jax.Array, y: jax.Array, rule: Gauss) -> tu
     return found
 
 
-def log_likelihood(noisy: NoisyOrder, thetas: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """log p(y | θ) for all θ (M, d) and y (Y,): (M, Y); on finer panels where Q is not resolved."""
+def log_likelihood(noisy: NoisyOrder, thetas: np.ndarray, y: np.ndarray, few: int = _FEW) -> np.ndarray:
+    """log p(y | θ) for all θ (M, d) and y (Y,): (M, Y); on finer panels where Q is not resolved.
+
+    So few θ are computed without compiling anything for them.
+    """
     from confide.likelihood.rank.at_once.known_order import at_known_thetas
 
     found = np.zeros((len(thetas), y.size))
     left = np.arange(len(thetas))
-    few = len(thetas) <= _FEW and isinstance(noisy.values, TransformedLaw) and not noisy.count
+    alone = len(thetas) <= few and isinstance(noisy.values, TransformedLaw) and not noisy.count
     for finer, parts in finer_panels(noisy):
-        on_panels = at_known_thetas if few else _on_panels
+        on_panels = at_known_thetas if alone else _on_panels
         found[left], doubt = on_panels(finer, gauss(ORDER, parts=parts), thetas[left], y)
         left = left[doubt > _RESOLVED]
         if left.size == 0:

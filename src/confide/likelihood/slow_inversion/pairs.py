@@ -122,7 +122,9 @@ def _periods(group: Group, breadth: float) -> tuple[float, ...]:
         return found
     times = range(1, 1 + math.ceil(math.log(max(_SHORT * found[0] / (SPREADS * group.widest), 1.0), _LONGER)))
     passed = [_LONGER**k * SPREADS * group.widest for k in times]
-    followed = [each for each in passed if each < _SHORT * found[0] and _first(group, each) <= _most(group, each, breadth)]
+    followed = [
+        each for each in passed if each < _SHORT * found[0] and _first(group, each) <= _most(group, each, breadth)
+    ]
     return (*followed, *found)
 
 

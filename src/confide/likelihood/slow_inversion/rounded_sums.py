@@ -22,6 +22,7 @@ from confide.likelihood.local.response import ResponseCells, level_law
 from confide.likelihood.noise.channel import noise_step, noise_transform
 from confide.likelihood.noise.density import log_noise
 from confide.likelihood.record_law.pieces import pieces_of
+from confide.likelihood.slow_inversion.contour_sums import power
 from confide.likelihood.slow_inversion.extrapolated import extrapolated
 
 if TYPE_CHECKING:
@@ -186,8 +187,8 @@ def _more_outside(record: Cells, n: int, step: float, index: Floats, single: boo
         atoms[left : left + 2] += share * np.asarray([1.0 - (place - left), place - left])
     size = fft.next_fast_len(2 * cells * n + 1, real=True)
     rest, held = fft.rfft(law, size), fft.rfft(atoms, size)
-    power = (rest + held) ** n - held**n - (n * held ** (n - 1) * rest if single else 0.0)
-    sums = fft.irfft(power, size)[: 2 * cells * n + 1]
+    fewer = power(held, n - 1)
+    sums = fft.irfft(power(rest + held, n) - fewer * (held + n * rest if single else held), size)[: 2 * cells * n + 1]
     # a mass in the middle of a cell is spread over it
     place = 2.0 * (n * step * (index[1:] - 0.5) - n * low) / width
     total = np.concatenate([[0.0], np.cumsum(sums)])
