@@ -120,7 +120,9 @@ def _plan(model: Model, content: bytes, checked: bool) -> tuple[Group, ...]:
     spread = np.maximum(spread, _NARROWEST * (high - low) * math.sqrt(model.channel.n))
     width = np.sqrt(spread**2 / model.channel.n + transform.variance)
     slow = _hardly_decays(model, law, thetas)
-    if lattice_spacing(model.population, model.channel.statistic) is None:  # when the noise comes back the mean is there
+    if (
+        lattice_spacing(model.population, model.channel.statistic) is None
+    ):  # when the noise comes back the mean is there
         slow |= spread / math.sqrt(model.channel.n) < _COMES_BACK * noise_step(transform)
     groups = []
     # widths that make no difference to a slow group do not part it

@@ -36,7 +36,7 @@ def serves(law: Any) -> bool:
 
 
 def tells_nothing(law: Any) -> bool:
-    """Whether no records move the density by more than a billionth: it is between e^{−rate·K} and e^{rate·K} of flat."""
+    """Whether no records move the density by more than a billionth: it is flat but for factors of e^{±rate·K}."""
     return law.selects and law.rate * law.cap <= _NOTHING
 
 
