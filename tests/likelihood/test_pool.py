@@ -314,4 +314,4 @@ def test_ranks_that_tell_nothing():
     np.testing.assert_allclose(model.log_likelihood([0.0, 3.0], [0.0, 3.3, 10.0]), -np.log(10.0), atol=1e-9)
     prior = {model.population.names[0]: dist.Normal(1.0, 2.0)}
     posterior = cf.infer(model.population, cf.Release(channel, 3.3), prior, key=0, draws=50)
-    np.testing.assert_allclose([posterior.mean.item(), posterior.sd.item()], [1.0, 2.0], rtol=1e-6)
+    np.testing.assert_allclose([float(posterior.mean), float(posterior.sd)], [1.0, 2.0], rtol=1e-6)

@@ -38,9 +38,9 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 
-#: cells by which rounded means are computed, and at how many θ at most: .03 seconds each before they are inverted with
-#: more frequencies, which takes longer and may not settle, and a second each afterwards
-_QUICK, _CAREFUL = (2**11, 1000), (2**16, 32)
+#: cells by which rounded means are computed, at how many θ at most, and the error that is let pass: .03 seconds each
+#: before they are inverted with more frequencies, which takes longer and may not settle, and a second each afterwards
+_QUICK, _CAREFUL = (2**11, 1000, 2e-9), (2**16, 32, SETTLED_SLOWLY)
 
 
 @dataclass(frozen=True)
@@ -122,16 +122,18 @@ def _inverted(model: Model, thetas: Floats, values: Floats) -> Floats:
     return result
 
 
-def _by_cells(model: Model, thetas: Floats, values: Floats, result: Floats, cut: Floats, care: tuple[int, int]) -> None:
+def _by_cells(
+    model: Model, thetas: Floats, values: Floats, result: Floats, cut: Floats, care: tuple[int, int, float]
+) -> None:
     """Put what so many cells say where a rounded mean has not been inverted, if that is at few θ."""
-    cells, most = care
+    cells, most, allowed = care
     lost = _lost(result, cut)
     rows = np.flatnonzero(np.any(lost, axis=1))
     if not 0 < rows.size <= most:
         return
     for row, (low, high) in zip(rows, rounded.ends_of(model, thetas[rows]), strict=True):
         log_p, error = rounded_sums.log_likelihood(model, thetas[row], (low, high), values[lost[row]], cells)
-        sure = error < SETTLED_SLOWLY
+        sure = error < allowed
         result[row, np.flatnonzero(lost[row])[sure]], cut[row, np.flatnonzero(lost[row])[sure]] = log_p[sure], 0.0
 
 
