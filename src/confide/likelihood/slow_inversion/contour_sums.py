@@ -194,7 +194,7 @@ class Fine:
 
     def _noise(self, tau: Floats) -> tuple[Floats, Complexes]:
         """log |N| where each contour begins, and over that N times the weights of the trapezoidal rule along it."""
-        u = self.step * np.arange(self.frequencies + 1)
+        u: Floats = self.step * np.arange(self.frequencies + 1.0)
         zeta: Any = tau[:, None] + 1j * u
         noise: Any
         if type(self.transform) is LaplaceTransform:
