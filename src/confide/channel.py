@@ -9,22 +9,30 @@ import numpy as np
 
 from confide._precision import float64
 from confide._random import as_key
-from confide.errors import InvalidArgument
+from confide.errors import IncompatibleError, InvalidArgument
 from confide.evenly import margin_if_even
 from confide.mechanism import Law, Mechanism
 from confide.privacy import Privacy, Unlimited
+from confide.privacy.relation import ADD_REMOVE, NEIGHBOURS, REPLACE
 from confide.statistic import Statistic
-from confide.statistic.statistic import check_count
+from confide.statistic.size import check_count, check_size
 
-#: Two data sets are neighbours when one record is replaced by another; the number of records is public.
-NEIGHBOURS = "replace-one"
+#: between which data sets a guarantee holds, in words
+_WHEN = {
+    REPLACE: "when any one record is replaced by another and n is public",
+    ADD_REMOVE: "when any one record is added or removed; n is private",
+}
+
+#: what has to be said of tables, in which somebody may have several rows
+_ROW = "\nProtected is ONE ROW, not a person: whoever has several rows in the table is protected less, by as many."
 
 
 @dataclass(frozen=True, repr=False)
 class Channel:
     """A statistic of n records and the mechanism that publishes it.
 
-    Neighbouring data sets differ in one record, replaced by another, and n is public.
+    Neighbouring data sets differ in one record, replaced by another, and n is public. Without n, which only `Sum` and
+    `Count` allow, n is private, and neighbours differ in one record that is added or removed.
 
     >>> import confide as cf
     >>> channel = cf.Channel(cf.Mean("abs(x)", bounds=(-10, 10)), cf.Laplace(cf.PureDP(1.0)), n=100)
@@ -38,7 +46,8 @@ class Channel:
 
     statistic: Statistic
     mechanism: Mechanism
-    n: int
+    #: how many records there are; None where that is private
+    n: Any = None
     #: the calibrated law of the published value given the records' summary
     law: Law = field(init=False, compare=False)
 
@@ -48,19 +57,75 @@ class Channel:
                 "statistic",
                 self.statistic,
                 "is not a statistic",
-                "use Mean, Median, Quantile, Maximum, Minimum or Each",
+                "use Mean, Median, Quantile, Maximum, Minimum, Each, Sum, Count or Histogram",
             )
         if not isinstance(self.mechanism, Mechanism):
             raise InvalidArgument(
                 "mechanism", self.mechanism, "is not a mechanism", "use for example Laplace(PureDP(1.0))"
             )
-        object.__setattr__(self, "n", check_count(self.n))
+        object.__setattr__(self, "n", check_size(self.statistic, self.n))
         object.__setattr__(self, "law", self.mechanism.calibrate(self.statistic, self.n))
 
     @property
     def guarantee(self) -> Privacy:
-        """What the release promises to each record, under replacement of one record."""
+        """What the release promises to each record, between data sets that are `neighbours`."""
         return self.mechanism.guarantee(self.statistic, self.n)
+
+    @property
+    def neighbours(self) -> str:
+        """Which data sets are neighbours: "replace-one" where n is public, "add-remove" where it is private.
+
+        >>> import confide as cf
+        >>> cf.Channel(cf.Sum("x", bounds=(0, 10)), cf.Laplace(cf.PureDP(1.0))).neighbours
+        'add-remove'
+        """
+        return ADD_REMOVE if self.n is None else REPLACE
+
+    @property
+    def protects(self) -> str | None:
+        """Whom the guarantee is about, where that must be said: "one row" of a table, which may be one of a person's.
+
+        >>> import confide as cf
+        >>> cf.Channel(cf.Mean("age", bounds={"age": (18, 90)}), cf.Laplace(cf.PureDP(1.0)), n=100).protects
+        'one row'
+        """
+        return None if self.statistic.columns in (("x",), ()) else "one row"
+
+    def guarantee_between(self, neighbours: str) -> Privacy | None:
+        """The guarantee under the other relation; None where there is none, as for a public n that one record changes.
+
+        Replacing a record is removing one and adding another. What a release with a private n promises then follows
+        from how far a replaced record moves the sum, or from group privacy.
+
+        >>> import confide as cf
+        >>> channel = cf.Channel(cf.Sum("x - 5", bounds=(0, 10)), cf.Laplace(cf.PureDP(1.0)))
+        >>> channel.guarantee_between("replace-one")
+        PureDP(epsilon=2.0)
+        """
+        if neighbours not in NEIGHBOURS:
+            raise InvalidArgument("neighbours", neighbours, "is no relation", f"use {' or '.join(NEIGHBOURS)}")
+        if neighbours == self.neighbours:
+            return self.guarantee
+        return self.mechanism.replacing(self.statistic) if neighbours == REPLACE else None
+
+    def assuming(self, n: int) -> Channel:
+        """The channel with a number of records that is assumed, and the same noise: for simulation and design.
+
+        >>> import confide as cf
+        >>> cf.Channel(cf.Count(), cf.Laplace(cf.PureDP(0.5))).assuming(2000)
+        Channel(Count(), Laplace(scale=2.0), n=2000)
+        """
+        check_count(n)
+        noise: Any = self.law.added
+        if self.n is not None or self.law.noiseless:
+            return Channel(self.statistic, self.mechanism, n)
+        if noise is None:
+            raise IncompatibleError(
+                f"{self.mechanism!r} does not add noise, so that nothing can be simulated for a number of records that "
+                "is only assumed; use Laplace or Gaussian"
+            )
+        alike: Any = type(self.mechanism)
+        return Channel(self.statistic, alike(scale=float(noise.scale), step=self.mechanism.step), n)  # type: ignore[attr-defined]
 
     @property
     def value_shape(self) -> tuple[int, ...]:
@@ -92,6 +157,8 @@ class Channel:
         the noise (± 493, 90%) is wider than all that the median can be, which is from 0 to 60: the published number
         will say almost nothing; narrow the bounds, use more records, a larger privacy parameter or another mechanism
         """
+        if self.statistic.totals or self.statistic.tallies:
+            return None  # the more records, the larger a sum is beside its noise
         ends, noise = self.statistic.ranges, self.law.least_margin(self.statistic, self.n)
         widest = max(high - low for low, high in ends)
         if self.n == 1 or self.statistic.per_record or noise is None or noise < widest:
@@ -113,7 +180,7 @@ class Channel:
         0.625
         """
         shape = np.shape(self.statistic.first_column(records))
-        if shape[-1:] != (self.n,):
+        if shape[-1:] != (self.n,) and not (self.n is None and shape):
             raise InvalidArgument(
                 "records",
                 shape,
@@ -169,9 +236,10 @@ class Channel:
     def __str__(self) -> str:
         promise = "No guarantee: the value is published as it is."
         if not isinstance(self.guarantee, Unlimited):
-            promise = f"Guarantee: {self.guarantee}, when any one record is replaced by another and n is public."
+            promise = f"Guarantee: {self.guarantee}, {_WHEN[self.neighbours]}.{_ROW if self.protects else ''}"
+        records = "a private number of records" if self.n is None else f"{self.n:,} record{'s' if self.n > 1 else ''}"
         return (
-            f"Publish {self.statistic} over {self.n:,} record{'s' if self.n > 1 else ''}, "
+            f"Publish {self.statistic}{'' if self.statistic.counts else f' over {records}'}, "
             f"with {self.law.description}.\n"
             f"{self._expected()}"
             f"{promise}"
@@ -183,6 +251,8 @@ class Channel:
         one = "The published number" if self.value_shape == () else "Each published number"
         own = self.statistic.per_record
         about = "its record's clipped value" if own else "that statistic of the clipped records"
+        if self.statistic.tallies:
+            about = "the count of its cell"
         lines = []
         if margin is not None and not self.law.noiseless:
             lines.append(f"{one} will lie within ± {margin:.2g} of {about} (90%).")
@@ -196,4 +266,4 @@ class Channel:
         return "".join(f"{line}\n" for line in lines)
 
     def __repr__(self) -> str:
-        return f"Channel({self.statistic!r}, {self.mechanism!r}, n={self.n})"
+        return f"Channel({self.statistic!r}, {self.mechanism!r}{'' if self.n is None else f', n={self.n}'})"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -49,7 +49,11 @@ class Model:
             )
         if not isinstance(self.channel, Channel):
             raise InvalidArgument("channel", self.channel, "is not a channel", "use Channel(statistic, mechanism, n)")
-        if lacking := [name for name in self.channel.statistic.columns if name not in self.population.columns]:
+        statistic = self.channel.statistic
+        # a population of numbers gives the one column that is sorted into cells, or the codes of cells
+        free = statistic.counts or (statistic.tallies and self.population.rows is None)
+        columns = () if free else statistic.columns
+        if lacking := [name for name in columns if name not in self.population.columns]:
             raise IncompatibleError(
                 f"{self.channel.statistic!r} is about the column {lacking[0]!r}, but a record of "
                 f"{self.population.name} has {', '.join(self.population.columns)}; correct the name, or give a "
@@ -63,16 +67,19 @@ class Model:
             )
 
     @float64
-    def simulate(self, key: Any, theta: Any, shape: tuple[int, ...] = ()) -> Any:
+    def simulate(self, key: Any, theta: Any, shape: tuple[int, ...] = (), *, n: int | None = None) -> Any:
         """Published values as they might come out: one per θ of a batch and per element of `shape`.
 
-        The result has shape batch + shape + channel.value_shape. The same key gives the same values.
+        The result has shape batch + shape + channel.value_shape. The same key gives the same values. Where the number
+        of records is private, `n` is the one that is assumed.
 
         >>> import confide as cf
         >>> channel = cf.Channel(cf.Mean("x", bounds=(0, 1)), cf.Laplace(cf.PureDP(1.0)), n=4)
         >>> cf.Model(cf.populations.bernoulli(), channel).simulate(key=0, theta=[0.2, 0.4, 0.6], shape=(5,)).shape
         (3, 5)
         """
+        if n is not None or self.channel.n is None:
+            return self.assuming(n).simulate(key, theta, shape)
         thetas = self.population.theta(theta)
         batch, shape = thetas.shape[:-1], tuple(shape)
         each = jnp.broadcast_to(
@@ -80,6 +87,21 @@ class Model:
             (*batch, *shape, thetas.shape[-1]),
         )
         return one_each(self, as_key(key), each)
+
+    def assuming(self, n: int | None) -> Model:
+        """The model with a number of records that is assumed, where it is private.
+
+        >>> import confide as cf
+        >>> counted = cf.Model(cf.populations.bernoulli(), cf.Channel(cf.Count(), cf.Laplace(cf.PureDP(1.0))))
+        >>> counted.assuming(50).channel.n
+        50
+        """
+        if n is None:
+            remedy = "give a number to assume, such as n=2000"
+            raise InvalidArgument("n", None, "is private, so that it must be assumed", remedy)
+        if self.channel.n not in (None, n):
+            raise InvalidArgument("n", n, f"is not the channel's public {self.channel.n}", "leave n out")
+        return replace(self, channel=self.channel.assuming(n))
 
     @float64
     def log_likelihood(self, theta: Any, value: Any, route: str | Route = "auto") -> Any:
@@ -161,8 +183,8 @@ def _simulate(
     def release(argument: tuple[jax.Array, jax.Array]) -> jax.Array:
         key, theta = argument
         for_records, for_noise = jax.random.split(key)
-        if statistic.averages and n > _BLOCK:
-            summary = _mean_of_blocks(population, statistic, n, for_records, theta)
+        if (statistic.averages or statistic.totals) and n > _BLOCK:
+            summary = _mean_of_blocks(population, statistic, n, for_records, theta) * (n if statistic.totals else 1)
         else:
             summary = statistic.summary(batches.sample(population, for_records, theta, (n,)), law.window)
         return law.sample(for_noise, summary)

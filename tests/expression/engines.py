@@ -59,7 +59,7 @@ def by_duckdb(trees, x):
     table = ibis.memtable(pa.table({"i": np.arange(x.size), "x": x}))
     with compiling():
         for index, tree in enumerate(trees):
-            table, value = read_in_database(tree, table, "x", "duckdb")
+            table, value = read_in_database(tree, table, {"x": "x"}, "duckdb")
             table = table.mutate(**{f"s{index}": column_of(table, value)})
         frame = _duckdb().to_pandas(table.order_by("i"))
     return np.stack([frame[f"s{index}"].to_numpy(dtype=float) for index in range(len(trees))])

@@ -12,7 +12,7 @@ class FractionReader:
     """Reads an expression in exact rational arithmetic."""
 
     def __init__(self, x):
-        self.variable = lambda name: x
+        self.variable = lambda name: x[name] if isinstance(x, dict) else x
 
     number = staticmethod(Fraction)
     add = staticmethod(lambda a, b: a + b)
@@ -60,13 +60,23 @@ def whole_numbers(channel, grid, x):
     ]
 
 
+def row_numbers(channel, grid, row):
+    """The same of a row, {column: number}: what an engine must find if it rounds nothing."""
+    ends = {name: tuple(map(Fraction, pair)) for name, pair in channel.statistic.bounds.by_name.items()}
+    clipped = {name: min(max(Fraction(row[name]), low), high) for name, (low, high) in ends.items()}
+    values = [read(t.tree, FractionReader(clipped)) for t in channel.statistic.transforms]
+    return [grid.nearest(value, index) for index, value in enumerate(values)]
+
+
 def numbers(plan, data, column=None, table=None, part=None, missing=None):
     """The exact whole numbers that a plan gets from a source."""
     from confide.releasing.aggregate import exact_numbers, records_needed
     from confide.releasing.readers.source import open_source
+    from confide.releasing.readers.table.asked import asked_of, check_column
 
     stop = records_needed(plan.channel, part, missing)
-    with open_source(data, column, table, getattr(part, "column", None), stop) as source:
+    asked = asked_of(plan.channel.statistic, check_column(plan.channel.statistic, column))
+    with open_source(data, asked, table, getattr(part, "column", None), stop) as source:
         return exact_numbers(plan, source, part, missing)
 
 

@@ -119,7 +119,7 @@ def changed(*path, to):
 
 
 BROKEN = {
-    "future": (changed("version", to=3), "version 3"),
+    "future": (changed("version", to=4), "version 4"),
     "far future": (changed("version", to=10**40), "far above"),
     "no version": (changed("version", to=...), "version"),
     "version as text": (changed("version", to="1"), "version"),

@@ -201,7 +201,7 @@ def alone_and_together(separator, fields, generator):
     """Lines of pieces, read in one block and one by one: the number that each cell is."""
     from confide.releasing.readers import delimited
 
-    layout = delimited.Layout(0, separator, fields, (fields - 1,))
+    layout = delimited.Layout(0, separator, fields, (fields - 1,), (True,), ("x",))
 
     def cells(block):
         columns = delimited._only_column(block, layout) if fields == 1 else None

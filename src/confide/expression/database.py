@@ -15,7 +15,7 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -67,11 +67,11 @@ def double(value: float) -> Any:
 
 
 class DatabaseReader:
-    """Reads an expression over a column of doubles; `table` grows by the stages on the way."""
+    """Reads an expression over columns of doubles, by name; `table` grows by the stages on the way."""
 
-    def __init__(self, table: Any, column: str) -> None:
+    def __init__(self, table: Any, columns: Mapping[str, str]) -> None:
         self.table = table
-        self.variable: Callable[[str], Operand] = lambda name: Column(column)
+        self.variable: Callable[[str], Operand] = lambda name: Column(columns[name])
         self._stages = 0
 
     def __getattr__(self, operation: str) -> Any:
@@ -268,9 +268,9 @@ def column_of(table: Any, operand: Operand) -> Any:
     return double(operand) if isinstance(operand, float) else operand(table)
 
 
-def read_in_database(tree: Tree, table: Any, column: str, engine: str) -> tuple[Any, Operand]:
-    """The table with the stages that the expression needs, and the expression over it."""
-    reader = (PostgresReader if engine == "postgres" else DatabaseReader)(table, column)
+def read_in_database(tree: Tree, table: Any, columns: Mapping[str, str], engine: str) -> tuple[Any, Operand]:
+    """The table with the stages that the expression in these columns needs, and the expression over it."""
+    reader = (PostgresReader if engine == "postgres" else DatabaseReader)(table, columns)
     value = read(tree, reader)
     return reader.table, value
 

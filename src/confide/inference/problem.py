@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from confide.channel import Channel
-from confide.errors import ImputationWarning, InvalidArgument
+from confide.errors import ImputationWarning, IncompatibleError, InvalidArgument
 from confide.missing import asked_for, with_missing
 from confide.model import Model
 from confide.population import Population
@@ -72,6 +72,7 @@ def read_models(
         if (told := effect(release)) is not None:
             warnings.warn(told, ImputationWarning, stacklevel=6)
     models = tuple(Model(population, release.channel) for release in releases)
+    _check_public(releases)
     values = tuple(np.asarray(release.value, dtype=np.float64) for release in releases)
     shared = None if len(releases) == 1 else _shared(releases, same_records)
     if shared and len({release.channel.n for release in releases}) > 1:
@@ -84,21 +85,29 @@ def read_models(
     return models, values, shared
 
 
+def _check_public(releases: Sequence[Release]) -> None:
+    """Refuse what no likelihood sums over yet."""
+    if any(release.channel.n is None for release in releases):
+        raise IncompatibleError(
+            "the number of records of a release is private, over which nothing sums the likelihood yet; keep it"
+        )
+
+
 def _shared(releases: Sequence[Release], said: bool | None) -> bool:
     """Whether the releases are about the same records: as their files record it, or as it is said."""
-    recorded = _recorded(releases)
+    known = recorded(releases)
     if said is None:
-        if recorded is None:
+        if known is None:
             raise InvalidArgument(
                 "same_records",
                 None,
                 "is not said, and the releases do not record whether they share records",
                 "say same_records=True if all are about the same records, False if each is about its own",
             )
-        return recorded
+        return known
     if not isinstance(said, bool | np.bool_):
         raise InvalidArgument("same_records", said, "is not True or False", "say whether the releases share records")
-    if recorded is not None and recorded != bool(said):
+    if known is not None and known != bool(said):
         raise InvalidArgument(
             "same_records",
             said,
@@ -108,7 +117,7 @@ def _shared(releases: Sequence[Release], said: bool | None) -> bool:
     return bool(said)
 
 
-def _recorded(releases: Sequence[Release]) -> bool | None:
+def recorded(releases: Sequence[Release]) -> bool | None:
     """True: one data set and part; False: all data sets differ, or all parts of one differ; None: not known."""
     if any(release.dataset is None for release in releases):
         return None

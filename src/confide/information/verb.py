@@ -56,8 +56,9 @@ def information(
     if not isinstance(method, Route) and method != "auto" and method not in METHODS:
         remedy = f"use 'auto', one of {', '.join(METHODS)}, or a route such as Spectral()"
         raise InvalidArgument("method", method, "is not a method", remedy)
-    if model.population.rows is not None:
-        model.population.rows()  # which says that there is none yet
+    if model.channel.n is None:
+        remedy = "give the channel a number of records, Channel(statistic, mechanism, n=…), which is then assumed"
+        raise InvalidArgument("model", model.channel, "has a private number of records", remedy)
     thetas = np.asarray(model.population.theta(theta))
     rows = thetas.reshape(-1, thetas.shape[-1])
     route = _choose(model) if method == "auto" else None if method in ALGORITHMS else choose_route(model, method)
@@ -84,7 +85,8 @@ def information(
     shape = (*thetas.shape[:-1], thetas.shape[-1], thetas.shape[-1])
     matrix, spread = np.asarray(found).reshape(shape), np.asarray(error).reshape(shape)
     # of the rows that routes ask about, so that one program serves
-    whole = None if model.population.moving else np.asarray(model.population.fisher(rows)).reshape(shape)
+    unknown_whole = model.population.moving or model.population.rows is not None
+    whole = None if unknown_whole else np.asarray(model.population.fisher(rows)).reshape(shape)
     records = None if whole is None else model.channel.n * whole
     share = efficiency(matrix, records)
     exact = chosen != "importance" if route is None else not route.approximate
@@ -111,4 +113,6 @@ def _choose(model: Model) -> Route | None:
         chosen = choose_route(model)
     except IncompatibleError:
         return None
-    return None if chosen.approximate and model.channel.statistic.dimension == 1 else chosen
+    noise = model.channel.law.added
+    closed = model.channel.statistic.dimension > 1 and (noise is None or noise.normal)
+    return None if chosen.approximate and not closed else chosen

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from confide import registry
 from confide.errors import ApproximationWarning, IncompatibleError, InvalidArgument
+from confide.likelihood.cells.route import Cells
 from confide.likelihood.local.records import PerRecord
 from confide.likelihood.local.response import Response
 from confide.likelihood.mean.normal import Normal
@@ -15,12 +16,14 @@ from confide.likelihood.mean.spectral import Spectral
 from confide.likelihood.rank.order import Order
 from confide.likelihood.rank.pool import Pool
 from confide.likelihood.route import Route
+from confide.likelihood.totals.public import Scaled, as_mean
 
 if TYPE_CHECKING:
     from confide.model import Model
 
 __all__ = [
     "ROUTES",
+    "Cells",
     "Normal",
     "Order",
     "PerRecord",
@@ -53,22 +56,34 @@ def as_route(route: str | Route) -> Route | None:
 
 def choose_route(model: Model, route: str | Route = "auto") -> Route:
     """The route that is asked for, or the first that serves; an error that says why none does."""
-    if model.population.rows is not None:
-        model.population.rows()  # which says that no route serves rows yet
+    if model.channel.n is None:
+        raise IncompatibleError(
+            f"{model.channel!r} has a private number of records, over which nothing sums the likelihood yet; keep the "
+            "release, or use a channel with a public n"
+        )
+    if model.channel.statistic.totals:
+        return Scaled(choose_route(as_mean(model), route))
     asked = as_route(route)
     if asked is not None:
-        reason = asked.refuses(model)
+        reason = _refuses(asked, model)
         if reason is not None:
             raise IncompatibleError(f"route {asked.name!r} does not serve this model: {reason}")
         return asked
     reasons = {}
     for candidate in ROUTES.values():
-        reason = candidate.refuses(model)
+        reason = _refuses(candidate, model)
         if reason is None:
             return candidate
         reasons[candidate.name] = reason
     listed = "; ".join(f"{name}: {reason}" for name, reason in reasons.items())
     raise IncompatibleError(f"no route to p(y | theta) serves this model ({listed})")
+
+
+def _refuses(route: Route, model: Model) -> str | None:
+    """Why a route does not serve a model, in words; None if it does."""
+    if model.population.rows is not None and not route.of_rows:
+        return f"{route.name} is for records of one number, not for rows"
+    return route.refuses(model)
 
 
 def choose_aloud(model: Model, route: str | Route, stacklevel: int) -> Route:
@@ -87,4 +102,4 @@ def choose_aloud(model: Model, route: str | Route, stacklevel: int) -> Route:
 def stand_in(route: Route, model: Model) -> Route | None:
     """The route that serves where this one works hard or gives up; None where there is none."""
     other = None if route.falls_back_to is None else ROUTES[route.falls_back_to]
-    return other if other is not None and other.refuses(model) is None else None
+    return other if other is not None and _refuses(other, model) is None else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import ClassVar, Literal
 
 import equinox as eqx
@@ -14,11 +15,12 @@ from jaxtyping import Array, Float
 from confide._final import final
 from confide.errors import IncompatibleError, InvalidArgument
 from confide.mechanism.base import Law, Mechanism, accept_privacy, options_repr, positive_sensitivity, set_positive
+from confide.mechanism.discrete import squared_steps
 from confide.mechanism.lattice import DiscreteGaussian, DiscreteLaplace, LatticeNoise, lattice_index, nearest_index
 from confide.mechanism.noise import OWN, GaussianNoise, LaplaceNoise, Noise
 from confide.privacy import Privacy
 from confide.statistic import Statistic
-from confide.statistic.statistic import check_count
+from confide.statistic.size import check_size
 
 Layout = Literal["scalar", "vector", "window"]
 
@@ -122,30 +124,52 @@ class AdditiveMechanism(Mechanism):
             accept_privacy(name, self.privacy, self.kinds, self.remedy)
         set_positive(self, "scale", "step")
 
-    def calibrate(self, statistic: Statistic, n: int) -> AdditiveLaw:
+    def calibrate(self, statistic: Statistic, n: int | None) -> AdditiveLaw:
         """The given noise, or the least that keeps the promise."""
-        check_count(n)
+        check_size(statistic, n)
         scale = self.scale
         if scale is None:
             assert self.privacy is not None
             scale = self._scale(self.privacy, statistic, n, positive_sensitivity(self, statistic, n, norm=self.norm))
         return AdditiveLaw(self._noise(scale), layout_of(statistic))
 
-    def guarantee(self, statistic: Statistic, n: int) -> Privacy:
+    def guarantee(self, statistic: Statistic, n: int | None) -> Privacy:
         """The promised guarantee; for a given scale what follows from it."""
         sensitivity = positive_sensitivity(self, statistic, n, norm=self.norm)
         return self._kept(statistic, n, sensitivity) if self.privacy is None else self.privacy
+
+    def replacing(self, statistic: Statistic) -> Privacy:
+        """By the sensitivity to replacing a record, where noise of any width has a guarantee of the same kind.
+
+        Noise that is wide enough for ‖s‖ keeps ε·Δ/‖s‖ (Laplace), μ·Δ/‖s‖ or ρ·(Δ/‖s‖)² (Gaussian) where a record is
+        replaced, Δ the largest ‖s(x) − s(x')‖, on a lattice both in whole steps: nothing more than before for s ≥ 0.
+        """
+        promised = self.guarantee(statistic, None)
+        added, replaced = (self._squared_moves(statistic, n) for n in (None, 1))
+        if replaced <= added:
+            return promised
+        return self._stretched(promised, min(replaced / added, Fraction(4)))
+
+    def _squared_moves(self, statistic: Statistic, n: int | None) -> Fraction:
+        """The square of the sensitivity, on a lattice in steps."""
+        if self.step is not None:
+            return Fraction(squared_steps(statistic, n, self.step, self.norm))
+        return Fraction(float(statistic.sensitivity(n, norm=self.norm))) ** 2
+
+    @abstractmethod
+    def _stretched(self, promised: Privacy, squared: Fraction) -> Privacy:
+        """The promise under a sensitivity that is larger, by a factor whose square is given and is at most 4."""
 
     @abstractmethod
     def _noise(self, scale: float) -> Noise:
         """The noise of a scale, on the lattice if there is one."""
 
     @abstractmethod
-    def _scale(self, privacy: Privacy, statistic: Statistic, n: int, sensitivity: float) -> float:
+    def _scale(self, privacy: Privacy, statistic: Statistic, n: int | None, sensitivity: float) -> float:
         """The least scale that keeps a promise."""
 
     @abstractmethod
-    def _kept(self, statistic: Statistic, n: int, sensitivity: float) -> Privacy:
+    def _kept(self, statistic: Statistic, n: int | None, sensitivity: float) -> Privacy:
         """The promise that the given scale keeps."""
 
     __repr__ = options_repr

@@ -9,7 +9,10 @@ law never sees the records themselves, only their *summary*, which is all that t
   of the range and ranks above n the high end; the value has shape (...);
 * `Each`: s(x₁), …, s(xₙ), shape (..., n); so has the value.
 
-Neighbours are data sets of the same, public, size n that differ in one record.
+* `Sum`, `Count`: the sum, laid out as a mean is.
+
+Neighbours are data sets of the same, public, size n that differ in one record. Where n is private (None), which only
+sums allow, they differ by one record that is added or removed.
 """
 
 from __future__ import annotations
@@ -28,6 +31,7 @@ from confide._final import refuse_claims
 from confide.errors import IncompatibleError, InvalidArgument, PrivacyError
 from confide.mechanism.noise import Noise
 from confide.privacy import Privacy, Unlimited
+from confide.privacy.group import two_records
 from confide.statistic import Statistic
 
 
@@ -154,12 +158,28 @@ class Mechanism(ABC):
     privacy: Privacy | None
 
     @abstractmethod
-    def calibrate(self, statistic: Statistic, n: int) -> Law:
+    def calibrate(self, statistic: Statistic, n: int | None) -> Law:
         """The law of the released value for this statistic of n records."""
 
     @abstractmethod
-    def guarantee(self, statistic: Statistic, n: int) -> Privacy:
-        """What a release of this statistic of n records promises under replacement of one record."""
+    def guarantee(self, statistic: Statistic, n: int | None) -> Privacy:
+        """What a release of this statistic of n records promises under replacement of one record.
+
+        Where n is private (None): when one record is added or removed.
+        """
+
+    def replacing(self, statistic: Statistic) -> Privacy:
+        """What a release from a private number of records promises where one record is replaced by another.
+
+        That is one removal and one addition, so that group privacy holds: 2ε, 4ρ, 2μ, (2ε, (1 + e^ε)δ).
+
+        >>> import confide as cf
+        >>> cf.Laplace(cf.PureDP(1.0)).replacing(cf.Sum("x", bounds=(0, 10)))
+        PureDP(epsilon=1.0)
+        >>> cf.Laplace(cf.PureDP(1.0)).replacing(cf.Sum("x - 5", bounds=(0, 10)))
+        PureDP(epsilon=2.0)
+        """
+        return two_records(self.guarantee(statistic, None))
 
 
 def options_repr(mechanism: Any) -> str:
@@ -246,7 +266,7 @@ def order_range(mechanism: Mechanism, statistic: Statistic) -> tuple[Statistic, 
     return statistic, low, high
 
 
-def positive_sensitivity(mechanism: Mechanism, statistic: Statistic, n: int, norm: int) -> float:
+def positive_sensitivity(mechanism: Mechanism, statistic: Statistic, n: int | None, norm: int) -> float:
     """The statistic's sensitivity, refused where it is 0 (nothing is released) or infinite (nothing protects it)."""
     sensitivity = float(statistic.sensitivity(n, norm=norm))
     if sensitivity == 0:

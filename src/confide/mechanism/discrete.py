@@ -17,7 +17,7 @@ import numpy as np
 from scipy.special import erfinv, ndtri_exp
 
 from confide.mechanism.calibration import gaussian_ratio, laplace_divergence, laplace_ratio, largest, refuse_noise
-from confide.mechanism.counts import squared_counts
+from confide.mechanism.counts import squared_counts, squared_moves
 from confide.privacy import GDP, ZCDP, ApproxDP, Privacy, PureDP
 from confide.privacy.rounding import nearest, outward, root_down, round_down, round_up
 from confide.statistic import Statistic
@@ -47,7 +47,7 @@ def steps(width: float, step: float) -> int:
     return whole if abs(ratio - whole) <= whole * Fraction(1, 2**51) else math.ceil(ratio)
 
 
-def squared_steps(statistic: Statistic, n: int, step: float, norm: int) -> int:
+def squared_steps(statistic: Statistic, n: int | None, step: float, norm: int) -> int:
     """The integer sensitivity k of a statistic rounded to the lattice, squared (so that it is whole for L2 too).
 
     Rounding half up keeps k_j ≤ ⌈Δ_j/step⌉ for a coordinate that moves by Δ_j. A scalar needs no more. For a
@@ -55,6 +55,8 @@ def squared_steps(statistic: Statistic, n: int, step: float, norm: int) -> int:
     numbers below a bound are at most its ceiling less one; or, where the range of every coordinate is known,
     ‖k‖ ≤ ‖(⌈Δ_j/step⌉)_j‖. The smaller is taken. Counts on their own lattice are not rounded at all (`counts`).
     """
+    if statistic.tallies:
+        return squared_moves(n, step, norm)
     width = float(statistic.sensitivity(n, norm=norm))
     if statistic.dimension == 1:
         return steps(width, step) ** 2
@@ -64,11 +66,18 @@ def squared_steps(statistic: Statistic, n: int, step: float, norm: int) -> int:
     else:
         # (x + √d)² = x² + d + 2x√d, rounded up a little for the root
         bound = math.ceil(ratio**2 + d + 2 * ratio * Fraction(math.nextafter(math.sqrt(d), math.inf))) - 1
-    if statistic.averages:
-        parts = [steps((high - low) / n, step) for low, high in statistic.ranges]
+    if statistic.averages or statistic.totals:
+        parts = [steps(size, step) for size in _moves(statistic, n)]
         bound = min(bound, sum(parts) ** 2 if norm == 1 else sum(part**2 for part in parts))
     exact = squared_counts(statistic, n, step, norm)
     return bound if exact is None else min(bound, exact)
+
+
+def _moves(statistic: Statistic, n: int | None) -> list[float]:
+    """How far each coordinate of a mean or a sum can move."""
+    if n is None:
+        return [max(abs(low), abs(high)) for low, high in statistic.ranges]
+    return [(high - low) / (n if statistic.averages else 1) for low, high in statistic.ranges]
 
 
 def discrete_laplace_delta(k: int, r: float, epsilon: float) -> float:

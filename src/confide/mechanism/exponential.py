@@ -17,7 +17,7 @@ from confide.mechanism.calibration import refuse_noise
 from confide.mechanism.noise import OWN
 from confide.privacy import Privacy, PureDP
 from confide.statistic import Statistic
-from confide.statistic.statistic import check_count
+from confide.statistic.size import check_count
 
 
 @final(OWN)
@@ -123,15 +123,16 @@ class Exponential(Mechanism):
         accept_privacy("Exponential", self.privacy, (PureDP,), remedy)
         set_cap(self)
 
-    def calibrate(self, statistic: Statistic, n: int) -> ExponentialLaw:
+    def calibrate(self, statistic: Statistic, n: int | None) -> ExponentialLaw:
         """The law of the released value, with a window of K ranks on either side (at most n)."""
         order, low, high = order_range(self, statistic)
         assert isinstance(self.privacy, PureDP)
-        monotone = order.rank(check_count(n)) in (1, n)
+        count = check_count(n)
+        monotone = order.rank(count) in (1, count)
         rate = self.privacy.epsilon if monotone else self.privacy.epsilon / 2
-        return ExponentialLaw(rate or refuse_noise(self.privacy), low, high, window_cap(self, rate, n))
+        return ExponentialLaw(rate or refuse_noise(self.privacy), low, high, window_cap(self, rate, count))
 
-    def guarantee(self, statistic: Statistic, n: int) -> Privacy:
+    def guarantee(self, statistic: Statistic, n: int | None) -> Privacy:
         """The promised guarantee."""
         self.calibrate(statistic, n)
         return self.privacy

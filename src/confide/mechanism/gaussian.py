@@ -12,7 +12,8 @@ from confide.mechanism.discrete import discrete_gaussian_ratio, squared_steps
 from confide.mechanism.lattice import DiscreteGaussian
 from confide.mechanism.noise import GaussianNoise, Noise
 from confide.privacy import GDP, ZCDP, ApproxDP, Privacy
-from confide.privacy.rounding import round_up
+from confide.privacy.group import scaled, two_records
+from confide.privacy.rounding import root_up, round_up
 from confide.statistic import Statistic
 
 
@@ -41,7 +42,7 @@ class Gaussian(AdditiveMechanism):
     def _noise(self, scale: float) -> Noise:
         return GaussianNoise(scale) if self.step is None else DiscreteGaussian(scale, self.step)
 
-    def _scale(self, privacy: Privacy, statistic: Statistic, n: int, sensitivity: float) -> float:
+    def _scale(self, privacy: Privacy, statistic: Statistic, n: int | None, sensitivity: float) -> float:
         """Δ/μ, μ the largest ratio that keeps the promise, Δ the L2 sensitivity."""
         if self.step is None:
             return scale_up(sensitivity, gaussian_ratio(privacy), privacy)
@@ -50,10 +51,17 @@ class Gaussian(AdditiveMechanism):
         scale = round_up(Fraction(self.step) * Fraction(ratio))
         return scale if math.isfinite(scale) else refuse_noise(privacy)
 
-    def _kept(self, statistic: Statistic, n: int, sensitivity: float) -> Privacy:
+    def _kept(self, statistic: Statistic, n: int | None, sensitivity: float) -> Privacy:
         """μ = Δ/σ, or on a lattice ρ = Δ²/2σ²."""
         assert self.scale is not None
         if self.step is None:
             return GDP(round_up(Fraction(sensitivity) / Fraction(self.scale)))
         squared = squared_steps(statistic, n, self.step, norm=2)
         return ZCDP(round_up(squared * (Fraction(self.step) / Fraction(self.scale)) ** 2 / 2))
+
+    def _stretched(self, promised: Privacy, squared: Fraction) -> Privacy:
+        if isinstance(promised, ZCDP):
+            return scaled(ZCDP, promised.rho, squared)
+        if isinstance(promised, GDP) and self.step is None:
+            return scaled(GDP, promised.mu, Fraction(root_up(squared)))
+        return two_records(promised)

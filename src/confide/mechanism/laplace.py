@@ -12,7 +12,8 @@ from confide.mechanism.discrete import discrete_laplace_rate, squared_steps
 from confide.mechanism.lattice import DiscreteLaplace
 from confide.mechanism.noise import LaplaceNoise, Noise
 from confide.privacy import GDP, ZCDP, ApproxDP, Privacy, PureDP
-from confide.privacy.rounding import round_up
+from confide.privacy.group import scaled, two_records
+from confide.privacy.rounding import root_up, round_up
 from confide.statistic import Statistic
 
 
@@ -40,17 +41,22 @@ class Laplace(AdditiveMechanism):
     def _noise(self, scale: float) -> Noise:
         return LaplaceNoise(scale) if self.step is None else DiscreteLaplace(scale, self.step)
 
-    def _scale(self, privacy: Privacy, statistic: Statistic, n: int, sensitivity: float) -> float:
+    def _scale(self, privacy: Privacy, statistic: Statistic, n: int | None, sensitivity: float) -> float:
         """Δ/r, r the largest ratio that keeps the promise, Δ the L1 sensitivity."""
         if self.step is None:
             return scale_up(sensitivity, laplace_ratio(privacy), privacy)
         k = math.isqrt(squared_steps(statistic, n, self.step, norm=1))
         return scale_up(self.step, discrete_laplace_rate(privacy, k), privacy)
 
-    def _kept(self, statistic: Statistic, n: int, sensitivity: float) -> Privacy:
+    def _kept(self, statistic: Statistic, n: int | None, sensitivity: float) -> Privacy:
         """The pure ε = Δ/b, with Δ in whole steps on a lattice, of the very floats that step and scale are."""
         assert self.scale is not None
         moved = Fraction(sensitivity)
         if self.step is not None:
             moved = math.isqrt(squared_steps(statistic, n, self.step, norm=1)) * Fraction(self.step)
         return PureDP(round_up(moved / Fraction(self.scale)))
+
+    def _stretched(self, promised: Privacy, squared: Fraction) -> Privacy:
+        if isinstance(promised, PureDP):
+            return scaled(PureDP, promised.epsilon, Fraction(root_up(squared)))
+        return two_records(promised)

@@ -17,7 +17,7 @@ from confide.mechanism.base import Law, Mechanism
 from confide.mechanism.noise import OWN
 from confide.privacy import Privacy, Unlimited
 from confide.statistic import Statistic
-from confide.statistic.statistic import check_count
+from confide.statistic.size import check_size
 
 
 @final(OWN)
@@ -69,12 +69,12 @@ class Noiseless(Mechanism):
         """None at all."""
         return Unlimited()
 
-    def calibrate(self, statistic: Statistic, n: int) -> NoiselessLaw:
+    def calibrate(self, statistic: Statistic, n: int | None) -> NoiselessLaw:
         """All mass at the statistic."""
-        check_count(n)
+        check_size(statistic, n)
         return NoiselessLaw(layout_of(statistic))
 
-    def guarantee(self, statistic: Statistic, n: int) -> Privacy:
+    def guarantee(self, statistic: Statistic, n: int | None) -> Privacy:
         """Nothing is promised."""
         return self.privacy
 

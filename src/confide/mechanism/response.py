@@ -21,7 +21,7 @@ from confide.mechanism.noise import OWN
 from confide.privacy import GDP, ZCDP, ApproxDP, Privacy, PureDP
 from confide.privacy.rounding import outward, round_down
 from confide.statistic import Statistic
-from confide.statistic.statistic import check_count
+from confide.statistic.size import check_count
 
 # Rényi orders on which the concentrated guarantee is computed: how many, the first less one (and over one the last, in
 # units of 1/t), the t from which on a closed form serves below them, and what is lost where chords are subtracted.
@@ -105,7 +105,7 @@ class RandomizedResponse(Mechanism):
     def __post_init__(self) -> None:
         accept_privacy("RandomizedResponse", self.privacy, (PureDP, ApproxDP, ZCDP, GDP), "")
 
-    def calibrate(self, statistic: Statistic, n: int) -> ResponseLaw:
+    def calibrate(self, statistic: Statistic, n: int | None) -> ResponseLaw:
         """The law of one record's answer."""
         if not statistic.per_record:
             misfit(self, statistic, "each record answers for itself", "use Each, or Laplace for a single number")
@@ -116,7 +116,7 @@ class RandomizedResponse(Mechanism):
         check_count(n)
         return ResponseLaw(levels, keep_probability(self.privacy, len(levels)))
 
-    def guarantee(self, statistic: Statistic, n: int) -> Privacy:
+    def guarantee(self, statistic: Statistic, n: int | None) -> Privacy:
         """The promised guarantee: a record takes part in its own answer only."""
         self.calibrate(statistic, n)
         return self.privacy

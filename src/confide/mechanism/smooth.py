@@ -28,7 +28,7 @@ from confide.mechanism.noise import OWN
 from confide.mechanism.sensitivity import smooth_sensitivity
 from confide.privacy import ApproxDP, Privacy, PureDP
 from confide.statistic import Statistic
-from confide.statistic.statistic import check_count
+from confide.statistic.size import check_count
 
 
 class SmoothLaw(Law):
@@ -161,15 +161,15 @@ class SmoothMechanism(Mechanism):
         """The pair (α, β): the noise scale is S/α, and S changes by at most e^β between neighbours. Public."""
 
     @abstractmethod
-    def calibrate(self, statistic: Statistic, n: int) -> SmoothLaw:
+    def calibrate(self, statistic: Statistic, n: int | None) -> SmoothLaw:
         """The law of the released value, with a window of K ranks on either side (at most n)."""
 
-    def _parameters(self, statistic: Statistic, n: int) -> tuple[float, float, float, float, int]:
+    def _parameters(self, statistic: Statistic, n: int | None) -> tuple[float, float, float, float, int]:
         _, low, high = order_range(self, statistic)
         alpha, beta = self.smoothing()
         return alpha, beta, low, high, window_cap(self, beta, check_count(n))
 
-    def guarantee(self, statistic: Statistic, n: int) -> Privacy:
+    def guarantee(self, statistic: Statistic, n: int | None) -> Privacy:
         """The promised guarantee."""
         self.calibrate(statistic, n)
         return self.privacy
@@ -202,7 +202,7 @@ class SmoothLaplace(SmoothMechanism):
         assert isinstance(self.privacy, ApproxDP)
         return smooth_laplace_pair(self.privacy.epsilon, self.privacy.delta, self.alpha, self.beta)
 
-    def calibrate(self, statistic: Statistic, n: int) -> SmoothLaplaceLaw:
+    def calibrate(self, statistic: Statistic, n: int | None) -> SmoothLaplaceLaw:
         """The law of the released value, with a window of K ranks on either side (at most n)."""
         return SmoothLaplaceLaw(*self._parameters(statistic, n))
 
@@ -231,7 +231,7 @@ class SmoothCauchy(SmoothMechanism):
         assert isinstance(self.privacy, PureDP)
         return smooth_cauchy_pair(self.privacy.epsilon, self.alpha, self.beta)
 
-    def calibrate(self, statistic: Statistic, n: int) -> SmoothCauchyLaw:
+    def calibrate(self, statistic: Statistic, n: int | None) -> SmoothCauchyLaw:
         """The law of the released value, with a window of K ranks on either side (at most n)."""
         return SmoothCauchyLaw(*self._parameters(statistic, n))
 

@@ -105,6 +105,16 @@ def root_down(exact: Fraction) -> float:
     return round_down(Fraction(root, 1 << shift))
 
 
+def root_up(exact: Fraction) -> float:
+    """The smallest float whose square is not below an exact number.
+
+    >>> root_up(Fraction(4)), root_up(Fraction(2)) ** 2 >= 2
+    (2.0, True)
+    """
+    root = root_down(exact)
+    return root if Fraction(root) ** 2 == exact else math.nextafter(root, math.inf)
+
+
 def sum_up(values: Iterable[float]) -> float:
     """The smallest float that is not below the exact sum of positive numbers.
 

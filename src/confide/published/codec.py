@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from confide.channel import NEIGHBOURS, Channel
+from confide.channel import Channel
 from confide.errors import IncompatibleError
 from confide.expression import Expression
 from confide.mechanism import Mechanism
 from confide.privacy import Privacy
+from confide.published.cells import decode_cells, encode_cells
 from confide.published.errors import FileError
 from confide.published.provenance import check, provenance_of
 from confide.published.records import Records
@@ -22,13 +24,15 @@ from confide.published.terms import decode_part, decode_privacy, encode_part, en
 from confide.published.value import Integers
 from confide.registry import members
 from confide.statistic import Statistic
+from confide.statistic.columns import ColumnBounds
 
 if TYPE_CHECKING:
-    from confide.published.schema import ChannelForm, ReleaseForm
+    from confide.published.schema import ChannelForm, ReleaseForm, StatisticForm
 
-#: what a file says it is; the version changes when an older reader would misread it
+#: what a file says it is; the version changes when an older reader would misread it. A file has the oldest version that
+#: says all of it, so that what an older program can read it is given, and digests stay as they were
 FORMAT = "confide-release"
-VERSION = 2
+VERSION, OLDEST = 3, 2
 
 #: the classes that a file can name, and the options of mechanisms that it writes where they were given
 _STATISTICS, _MECHANISMS = map(members, ("statistic", "mechanism"))
@@ -43,12 +47,15 @@ def _encode_statistic(statistic: Statistic) -> dict[str, Any]:
         )
     if _STATISTICS.get(kind) is not type(statistic):
         raise IncompatibleError(f"{statistic!r} is not one of {', '.join(_STATISTICS)}, so no file can describe it")
-    if statistic.columns != ("x",):
-        raise IncompatibleError(
-            f"{statistic!r} is about rows with several columns, which no file can describe yet; keep the number and "
-            "its channel in your own program"
-        )
-    form = {"kind": kind, "expressions": [str(t) for t in statistic.transforms], "bounds": list(statistic.bounds)}
+    if statistic.tallies:
+        return {"kind": kind, "cells": encode_cells(statistic)}
+    form: dict[str, Any] = {"kind": kind, "expressions": [str(t) for t in statistic.transforms]}
+    if isinstance(statistic.bounds, ColumnBounds):
+        form["bounds"] = {name: list(pair) for name, pair in statistic.bounds.numbers.items()}
+        if statistic.bounds.categories:
+            form["categories"] = {name: list(texts) for name, texts in statistic.bounds.categories}
+    else:
+        form["bounds"] = list(statistic.bounds)
     return form | statistic.options
 
 
@@ -68,9 +75,8 @@ def encode_channel(channel: Channel) -> dict[str, Any]:
     return {
         "statistic": _encode_statistic(channel.statistic),
         "mechanism": _encode_mechanism(channel.mechanism),
-        "n": channel.n,
-        "neighbours": NEIGHBOURS,
-    }
+        "neighbours": channel.neighbours,
+    } | {name: told for name in ("n", "protects") if (told := getattr(channel, name)) is not None}
 
 
 def _calibrated(channel: Channel) -> float | None:
@@ -83,7 +89,7 @@ def encode(release: Release, table: str | None = None) -> dict[str, Any]:
     """The JSON object of a release; `table` is the name of the Parquet file of an `Each` release."""
     form: dict[str, Any] = {
         "format": FORMAT,
-        "version": VERSION,
+        "version": OLDEST,
         "channel": encode_channel(release.channel),
         "guarantee": encode_privacy(release.guarantee),
     }
@@ -91,9 +97,11 @@ def encode(release: Release, table: str | None = None) -> dict[str, Any]:
         form["noise"] = scale
     told = {name: getattr(release, name) for name in ("dataset", "column", "missing")}
     told["part"] = encode_part(release.part)
+    told |= {name: dict(value) for name, value in told.items() if isinstance(value, Mapping)}
     form |= {name: value for name, value in told.items() if value is not None}
     if release.purpose:
         form["purpose"] = release.purpose
+    form["version"] = _version(form)
     if release.records is not None:
         form["records"] = {"file": table, "digest": release.records.digest, "step": str(release.records.step)}
         return form
@@ -103,22 +111,51 @@ def encode(release: Release, table: str | None = None) -> dict[str, Any]:
     return form
 
 
+def _version(form: dict[str, Any]) -> int:
+    """The oldest version that has all that a release says: 3 has sums, histograms, rows, and parts by group."""
+    statistic = form["channel"]["statistic"]
+    of_rows = isinstance(statistic.get("bounds"), dict) or isinstance(form.get("missing"), dict)
+    newer = (
+        of_rows or statistic["kind"] in ("Sum", "Count", "Histogram") or form.get("part", {}).get("kind") == "grouped"
+    )
+    return VERSION if newer else OLDEST
+
+
 def encode_sealed(release: Release, table: str | None = None) -> dict[str, Any]:
     """The JSON object of a release with its provenance, as files have it."""
     form = encode(release, table)
     return form | {"provenance": provenance_of(form, release.entry)}
 
 
-def decode_channel(form: ChannelForm) -> Channel:
-    """The channel of a form, through the same constructors that a user calls."""
-    given = form.statistic
+def _decode_statistic(given: StatisticForm) -> Statistic:
+    """The statistic of a form."""
+    if (histogram := decode_cells(given)) is not None:
+        return histogram
+    assert given.expressions is not None and given.bounds is not None  # `decode_cells` has looked
     quantile = given.kind == "Quantile"
     if (given.q is None) == quantile:
         raise FileError(f"a {given.kind} {'needs' if quantile else 'has no'} level q")
     several = len(given.expressions) > 1
     expression: Any = given.expressions if several else given.expressions[0]
-    level = {"q": given.q} if quantile else {}
-    statistic = _STATISTICS[given.kind](expression, bounds=tuple(given.bounds), **level)
+    level: dict[str, Any] = {"q": given.q} if quantile else {}
+    bounds: Any
+    if isinstance(given.bounds, dict):
+        bounds = {name: tuple(pair) for name, pair in given.bounds.items()}
+        level["categories"] = given.categories
+    elif given.categories is not None:
+        raise FileError("categories are of columns that have names, but the bounds have none")
+    else:
+        bounds = tuple(given.bounds)
+    if given.kind == "Count":
+        if (expression, bounds) != ("1", (0.0, 1.0)):
+            raise FileError("a Count has no expression and no bounds of its own")
+        return _STATISTICS[given.kind]()
+    return _STATISTICS[given.kind](expression, bounds=bounds, **level)
+
+
+def decode_channel(form: ChannelForm) -> Channel:
+    """The channel of a form, through the same constructors that a user calls."""
+    statistic = _decode_statistic(form.statistic)
     options = {name: value for name in _OPTIONS if (value := getattr(form.mechanism, name)) is not None}
     if form.mechanism.privacy is not None:
         options["privacy"] = decode_privacy(form.mechanism.privacy.model_dump())
@@ -126,7 +163,13 @@ def decode_channel(form: ChannelForm) -> Channel:
         mechanism = _MECHANISMS[form.mechanism.kind](**options)
     except TypeError as error:
         raise FileError(f"the mechanism {form.mechanism.kind} does not have the options {sorted(options)}") from error
-    return Channel(statistic, mechanism, form.n)
+    channel = Channel(statistic, mechanism, form.n)
+    if channel.protects != form.protects:
+        raise FileError("what is protected is not what the channel protects")
+    if channel.neighbours != form.neighbours:
+        known = "private" if form.n is None else "public"
+        raise FileError(f"the neighbours are not those of a channel whose n is {known}")
+    return channel
 
 
 def _with_noise(channel: Channel, scale: float | None) -> Channel:

@@ -7,6 +7,7 @@ a release has n records of the population. So the likelihood is that of another 
 from __future__ import annotations
 
 import operator
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -24,10 +25,10 @@ def imputed(release: Release) -> tuple[float, ...] | None:
     if release.missing is None or isinstance(release.missing, str):
         return None
     statistic = release.channel.statistic
-    if statistic.columns != ("x",):
+    if isinstance(release.missing, Mapping) or statistic.columns != ("x",):
         raise IncompatibleError(
-            f"{statistic!r} is about rows with several columns, and one number for what is missing, "
-            f"{release.missing!r}, does not say of which; leave missing out"
+            f"{statistic!r} is about rows, of which any of the columns may have been imputed: what that did to the "
+            "number is known by its size only, and the share of such rows is no parameter"
         )
     low, high = statistic.bounds
     return tuple(
@@ -47,6 +48,8 @@ def effect(release: Release) -> str | None:
     how many there were, say release.present(missing=count); if not, give their share a prior beside the others, such
     as "missing": dist.Beta(1.0, 19.0)
     """
+    if isinstance(release.missing, Mapping):
+        return _effect_on_rows(release, release.missing)
     values = imputed(release)
     if values is None:
         return None
@@ -65,6 +68,21 @@ def effect(release: Release) -> str | None:
     return (
         f"missing values were replaced by {release.missing:g} before {statistic} was computed, and the model takes "
         f"them for records: {size}; {known if statistic.averages else ''}{UNKNOWN}"
+    )
+
+
+def _effect_on_rows(release: Release, constants: Mapping[str, float]) -> str:
+    """The same for rows: a row of which something was imputed may be any row that holds these numbers."""
+    statistic = release.channel.statistic
+    told = " and ".join(f"{name} by {value:g}" for name, value in constants.items())
+    if statistic.averages:
+        moved = ", ".join(f"{0.01 * (high - low):.3g}" for low, high in statistic.ranges)
+        size = f"every 1% of the rows in which one was missing moved the published number by up to {moved}"
+    else:
+        size = "each such row is another than it would have been"
+    return (
+        f"missing values were replaced, {told}, before {statistic} was computed, and the model takes such rows for "
+        f"rows of the population: {size}"
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -51,9 +52,11 @@ class Release:
     channel: Channel
     dataset: str | None
     part: Part | str | None
-    column: str | None
+    #: what the columns of the statistic are called in the data, where it is said
+    column: str | Mapping[str, str] | None
     purpose: str
-    missing: float | str | None
+    #: what stood in for missing values: a public number, or one for each of some columns; "public": they were left out
+    missing: float | str | Mapping[str, float] | None
     #: the noisy whole numbers behind the value, for a release made here
     integers: Integers | None
     #: the table of an `Each` release, for one made here
@@ -68,9 +71,9 @@ class Release:
         *,
         dataset: str | None = None,
         part: Part | str | None = None,
-        column: str | None = None,
+        column: str | Mapping[str, str] | None = None,
         purpose: str = "",
-        missing: float | str | None = None,
+        missing: float | str | Mapping[str, float] | None = None,
         integers: Integers | None = None,
         records: Records | None = None,
         entry: Entry | None = None,
@@ -85,9 +88,9 @@ class Release:
             "channel": channel,
             "dataset": check_name("dataset", dataset),
             "part": check_part(part),
-            "column": check_name("column", column),
+            "column": _by_column("column", column, channel) or check_name("column", column),
             "purpose": purpose,
-            "missing": missing,
+            "missing": _by_column("missing", missing, channel) or missing,
             "integers": integers,
             "records": records,
             "entry": entry,
@@ -133,7 +136,8 @@ class Release:
         return self.channel.guarantee
 
     def _key(self) -> tuple[Any, ...]:
-        told = (self.channel, self.dataset, self.part, self.column, self.purpose, self.missing, self.integers)
+        by_column = (tuple(each.items()) if isinstance(each, Mapping) else each for each in (self.column, self.missing))
+        told = (self.channel, self.dataset, self.part, *by_column, self.purpose, self.integers)
         if self.records is not None:
             return (*told, self.records.digest)
         return *told, np.shape(self.value), np.asarray(self.value).tobytes()
@@ -185,7 +189,17 @@ class Release:
     def __repr__(self) -> str:
         count = self.channel.n if self.records is not None else np.size(self.value)
         value = f"<{count} values>" if self.records is not None or count > 8 else f"{np.asarray(self.value).tolist()}"
-        return f"Release({value}, {self.channel.statistic!r}, {self.channel.mechanism!r}, n={self.channel.n})"
+        return f"Release({value}, {repr(self.channel).removeprefix('Channel(')}"
+
+
+def _by_column(argument: str, given: object, channel: Channel) -> Any:
+    """What is said of columns of a statistic, in the order of its columns; None where it is not said of columns."""
+    if not isinstance(given, Mapping):
+        return None
+    names = channel.statistic.columns
+    if unknown := [name for name in given if name not in names or names == ("x",)]:
+        raise InvalidArgument(argument, unknown[0], "is no column of the statistic", f"it has {', '.join(names)}")
+    return {name: given[name] for name in names if name in given}
 
 
 def _check_value(channel: Channel, value: object) -> Any:

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from confide.registry import MECHANISMS, STATISTICS
+from confide.statistic.columns import MOST_CATEGORIES
 
 #: limits on what a file may hold: far beyond any use, far below any harm
 MOST_EXPRESSIONS = 1000
@@ -17,6 +18,7 @@ MOST_CHARACTERS = 100_000
 MOST_VALUES = 1_000_000
 LARGEST_COUNT = 2**1000
 MOST_RECORDS = 2**53
+MOST_COLUMNS = 1000
 LARGEST_LEVEL, SMALLEST_DELTA = 1e12, 1e-300
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -26,6 +28,10 @@ Text = Annotated[str, Field(min_length=1, max_length=MOST_CHARACTERS)]
 Digest = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 #: a step as an exact fraction of whole numbers, "1/1048576"
 Rational = Annotated[str, Field(pattern=r"^[1-9][0-9]{0,399}(/[1-9][0-9]{0,399})?$")]
+
+
+Pair = Annotated[list[Finite], Field(min_length=2, max_length=2)]
+Categories = Annotated[list[Name], Field(min_length=1, max_length=MOST_CATEGORIES)]
 
 
 def _one_of(kind: dict[str, str]) -> tuple[Any, ...]:
@@ -42,6 +48,10 @@ def _one_of(kind: dict[str, str]) -> tuple[Any, ...]:
 
 class _Form(BaseModel):
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+#: an object with its fields and no others, for files of other kinds
+Form = _Form
 
 
 class Pure(_Form):
@@ -101,12 +111,27 @@ def _short_in_all(expressions: list[str]) -> list[str]:
     return expressions
 
 
+class CutForm(_Form):
+    """A column of a histogram, by its edges or its public list of categories."""
+
+    column: Name
+    edges: Annotated[list[Finite], Field(min_length=1, max_length=MOST_EXPRESSIONS)] | None = None
+    categories: Annotated[list[Name], Field(min_length=1, max_length=MOST_EXPRESSIONS)] | None = None
+
+
 class StatisticForm(_Form):
-    """What was computed: expressions in the safe language, on records clipped to the bounds."""
+    """What was computed: expressions in the safe language, on records clipped to the bounds; or counts of cells."""
 
     kind: Annotated[str, *_one_of(STATISTICS)]
-    expressions: Annotated[list[Text], Field(min_length=1, max_length=MOST_EXPRESSIONS), AfterValidator(_short_in_all)]
-    bounds: Annotated[list[Finite], Field(min_length=2, max_length=2)]
+    expressions: (
+        Annotated[list[Text], Field(min_length=1, max_length=MOST_EXPRESSIONS), AfterValidator(_short_in_all)] | None
+    ) = None
+    #: of the one column x, or of each column of numbers by name
+    bounds: Pair | Annotated[dict[Name, Pair], Field(max_length=MOST_COLUMNS)] | None = None
+    #: the columns of a histogram
+    cells: Annotated[list[CutForm], Field(min_length=1, max_length=MOST_COLUMNS)] | None = None
+    #: the public lists of columns of text
+    categories: Annotated[dict[Name, Categories], Field(min_length=1, max_length=MOST_COLUMNS)] | None = None
     q: Annotated[float, Field(gt=0, le=1)] | None = None
 
 
@@ -127,8 +152,11 @@ class ChannelForm(_Form):
 
     statistic: StatisticForm
     mechanism: MechanismForm
-    n: Annotated[int, Field(ge=1, le=MOST_RECORDS)]
-    neighbours: Literal["replace-one"]
+    #: absent where it is private
+    n: Annotated[int, Field(ge=1, le=MOST_RECORDS)] | None = None
+    neighbours: Literal["replace-one", "add-remove"]
+    #: of tables: one row is protected, not a person, who may have several
+    protects: Literal["one row"] | None = None
 
 
 class RowsForm(_Form):
@@ -155,7 +183,15 @@ class NamedForm(_Form):
     name: Name
 
 
-PartForm = Annotated[RowsForm | HashedForm | NamedForm, Field(discriminator="kind")]
+class GroupedForm(_Form):
+    """The records whose public attribute has a certain value."""
+
+    kind: Literal["grouped"]
+    column: Name
+    value: Name
+
+
+PartForm = Annotated[RowsForm | HashedForm | NamedForm | GroupedForm, Field(discriminator="kind")]
 
 
 class CountsForm(_Form):
@@ -197,7 +233,7 @@ class ReleaseForm(_Form):
     """One release. Exactly one of `value` alone, `value` with `integers`, and `records` says what came out."""
 
     format: Literal["confide-release"]
-    version: Literal[1, 2]
+    version: Literal[1, 2, 3]
     channel: ChannelForm
     guarantee: Guarantee
     #: the scale of noise that a guarantee was calibrated to: another version may calibrate better, and must not read
@@ -205,9 +241,9 @@ class ReleaseForm(_Form):
     noise: Positive | None = None
     dataset: Name | None = None
     part: PartForm | None = None
-    column: Name | None = None
+    column: Name | Annotated[dict[Name, Name], Field(min_length=1, max_length=MOST_COLUMNS)] | None = None
     purpose: Annotated[str, Field(max_length=MOST_CHARACTERS)] = ""
-    missing: Finite | Literal["public"] | None = None
+    missing: Finite | Literal["public"] | Annotated[dict[Name, Finite], Field(min_length=1)] | None = None
     value: Finite | Annotated[list[Finite], Field(min_length=1, max_length=MOST_VALUES)] | None = None
     integers: CountsForm | None = None
     records: RecordsForm | None = None

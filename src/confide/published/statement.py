@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from confide.privacy import Privacy
+from confide.privacy.relation import REPLACE
 from confide.published.release import Release
 
 
@@ -27,9 +28,12 @@ class Statement:
     left: Privacy | None
     releases: tuple[Release, ...]
     days: tuple[str, ...]
+    #: which data sets are neighbours in what the budget limits
+    neighbours: str = REPLACE
 
     def __str__(self) -> str:
+        relation = "" if self.neighbours == REPLACE else f" between {self.neighbours} neighbours"
         return (
-            f"{self.dataset}: {self.budget}, of which {self.spent or 'nothing'} is spent and {self.left or 'nothing'} "
-            f"is left; releases: {len(self.releases)}"
+            f"{self.dataset}: {self.budget}{relation}, of which {self.spent or 'nothing'} is spent and "
+            f"{self.left or 'nothing'} is left; releases: {len(self.releases)}"
         )

@@ -6,18 +6,21 @@ nothing.
 
 from __future__ import annotations
 
-import math
+import operator
 import sys
 from collections.abc import Iterator
+from functools import reduce
 from typing import Any
 
 from confide.channel import Channel
 from confide.errors import InvalidArgument
 from confide.expression.database import double
 from confide.published.errors import DataError
-from confide.published.part import Hashed, Part, Rows
-from confide.releasing.quantise import quantised
+from confide.published.part import Grouped, Part, Rows, identifier_of_part
+from confide.releasing.gaps import Missing, constants_of
+from confide.releasing.quantise import engine_columns, quantised
 from confide.releasing.ranks import window_of
+from confide.releasing.readers.cells import code
 from confide.releasing.readers.engine import batches_of, rows_of
 from confide.releasing.readers.memory import read_at_most
 from confide.releasing.readers.source import Source
@@ -31,35 +34,23 @@ _WIDE_SUMS = ("duckdb", "postgres")
 _OFFSETS = ("duckdb", "postgres")
 
 
-def check_missing(missing: object, bounds: tuple[float, float]) -> float | str | None:
-    """The policy for missing values: refuse (None), impute a public constant within the bounds, or drop ("public")."""
-    if missing is None or missing == "public":
-        return missing if missing is None else "public"
-    remedy = 'give a number within the bounds to impute, or "public" if it is no secret who is missing'
-    try:
-        value = math.nan if isinstance(missing, bool | str) else float(missing)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        value = math.nan
-    if not bounds[0] <= value <= bounds[1]:
-        raise InvalidArgument("missing", missing, "is no number within the bounds", remedy)
-    return value
-
-
-def records_needed(channel: Channel, part: Part | str | None, missing: float | str | None) -> int | None:
+def records_needed(channel: Channel, part: Part | str | None, missing: Missing) -> int | None:
     """How many records there must be, up to the end of a part of positions; None where n alone does not say it."""
     if isinstance(part, Rows):
         return part.stop
-    return None if isinstance(part, Hashed) or missing == "public" else channel.n
+    return None if identifier_of_part(part) is not None or missing == "public" else channel.n
 
 
-def exact_numbers(plan: Plan, source: Source, part: Part | str | None, missing: float | str | None) -> Any:
+def exact_numbers(plan: Plan, source: Source, part: Part | str | None, missing: Missing) -> Any:
     """The exact whole numbers that a release (other than `Each`) publishes with noise: sums, or a window of ranks."""
     channel = plan.channel
+    if channel.n is None:
+        return _private_sums(plan, source, part, missing)
     _check_size(channel, source, part, missing)
     table = _records(plan, source, part, missing)
     # one query for everything that must agree: the sums are over as many records as are counted
     found = _counts(table)
-    if channel.statistic.averages:
+    if channel.statistic.averages or channel.statistic.totals:
         found |= {f"sum{i}": _sum(plan, source, table[f"q{i}"]) for i in range(channel.statistic.dimension)}
         row = _only_row(source, table.aggregate(**found))
         _check(channel, row, missing, part)
@@ -74,7 +65,21 @@ def exact_numbers(plan: Plan, source: Source, part: Part | str | None, missing: 
     return _window(plan, source, table, channel.statistic.rank(channel.n))
 
 
-def record_batches(plan: Plan, source: Source, part: Part | str | None, missing: float | str | None) -> Iterator[Any]:
+def _private_sums(plan: Plan, source: Source, part: Part | str | None, missing: Missing) -> list[int]:
+    """Exact sums over however many records there are: nothing that is done here depends on their number."""
+    statistic = plan.channel.statistic
+    # a count looks at nothing that a record holds, so that nothing can be missing
+    table = _records(plan, source, part, 0.0 if statistic.counts else missing)
+    sums = {f"sum{i}": _sum(plan, source, table[f"q{i}"]) for i in range(statistic.dimension)}
+    lacking = table.count() > table.count(where=table["present"])
+    row = _only_row(source, table.aggregate(lacking=lacking, **sums))
+    if missing != "public" and row["lacking"]:
+        raise _gaps(plan.channel)
+    # the sum over no records is no number to an engine
+    return [int(row[f"sum{i}"] or 0) for i in range(statistic.dimension)]
+
+
+def record_batches(plan: Plan, source: Source, part: Part | str | None, missing: Missing) -> Iterator[Any]:
     """The exact whole number of each record, a batch at a time, for `Each`."""
     _check_size(plan.channel, source, part, missing)
     table = _records(plan, source, part, missing)
@@ -92,16 +97,29 @@ def _counts(table: Any) -> dict[str, Any]:
     return {"n": table.count(), "present": table.count(where=table["present"])}
 
 
-def _records(plan: Plan, source: Source, part: Part | str | None, missing: float | str | None) -> Any:
+def _records(plan: Plan, source: Source, part: Part | str | None, missing: Missing) -> Any:
     """The table of the records of a part, with their whole numbers q0, q1, … and whether they are `present`."""
-    table = _select(source, part)
-    # false for infinities and, as engines sort it above all numbers or compare it with none, for NaN; null for null
-    table = table.mutate(present=table["x"].abs() <= double(sys.float_info.max))
+    table, statistic = _select(source, part), plan.channel.statistic
+    constants, tests = constants_of(missing, statistic), []
+    for name, column in engine_columns(statistic).items():
+        # false for infinities and, as engines sort it above all numbers or compare it with none, for NaN; null for null
+        given = table[column].abs() <= double(sys.float_info.max)
+        if name in constants:
+            table = table.mutate(**{column: given.ifelse(table[column], double(constants[name]))})
+        else:
+            tests.append(column)
+    given = [table[column].abs() <= double(sys.float_info.max) for column in tests]
+    table = table.mutate(present=reduce(operator.and_, given) if given else _true())
     if missing == "public":
         table = table.filter(table["present"])
-    elif missing is not None:
-        table = table.mutate(x=table["present"].ifelse(table["x"], double(float(missing))))
-    return quantised(plan.channel, plan.grid, table, "x", source.engine)
+    return quantised(plan.channel, plan.grid, table, source.engine)
+
+
+def _true() -> Any:
+    """True for every record."""
+    import ibis
+
+    return ibis.literal(value=True)
 
 
 def _select(source: Source, part: Part | str | None) -> Any:
@@ -116,10 +134,26 @@ def _select(source: Source, part: Part | str | None) -> Any:
         return source.table.limit(part.stop - part.start, offset=part.start)
     if "id" not in source.table.columns:
         raise InvalidArgument("part", part.column, "was not read with the data", "open the source with this column too")
+    if isinstance(part, Grouped):
+        return source.table.filter(_is(source, part.value))
     hashed = _md5(source.table["id"]).substr(0, 8)
     first, last = part.cuts
     inside = hashed >= f"{first:08x}"
     return source.table.filter(inside & (hashed < f"{last:08x}") if last < 2**32 else inside)
+
+
+def _is(source: Source, value: str) -> Any:
+    """Whether the identifier is this text, and no other: a database may take `f` and `F`, or `f` and `f `, for equal.
+
+    Groups are charged in parallel because nobody is in two of them.
+    """
+    import ibis
+
+    equal = code(source.table["id"], (value,)) == double(0.0)
+    if source.ordered:
+        return equal  # an engine of our own, which compares bytes
+    kind = source.table["id"].type()
+    return equal & (_md5(source.table["id"]) == _md5(ibis.literal(value.encode() if kind.is_binary() else value, kind)))
 
 
 def _md5(identifier: Any) -> Any:
@@ -137,8 +171,8 @@ def _md5(identifier: Any) -> Any:
 
 def _sum(plan: Plan, source: Source, column: Any) -> Any:
     """An exact sum, as text: it may be wider than any integer that the way out would carry."""
-    largest = plan.channel.n * max(map(abs, (*plan.grid.low, *plan.grid.high)))
-    if largest >= 2**62 and source.engine not in _WIDE_SUMS:
+    n, widest = plan.channel.n, max(map(abs, (*plan.grid.low, *plan.grid.high)))
+    if (n is None or n * widest >= 2**62) and source.engine not in _WIDE_SUMS:
         column = column.cast("decimal(38, 0)")
     return column.sum().cast("string")
 
@@ -168,7 +202,7 @@ def _ranks(source: Source, table: Any, first: int, last: int) -> Any:
 
 def _check_size(channel: Channel, source: Source, part: Part | str | None, missing: object) -> None:
     """Refuse another n where it is known without reading a record: a small file may hold more than memory does."""
-    if source.rows is None or isinstance(part, Hashed):
+    if source.rows is None or identifier_of_part(part) is not None:
         return
     count = max(min(part.stop, source.rows) - part.start, 0) if isinstance(part, Rows) else source.rows
     if missing != "public" or count < channel.n:
@@ -178,12 +212,9 @@ def _check_size(channel: Channel, source: Source, part: Part | str | None, missi
 def _check(channel: Channel, row: dict[str, Any], missing: object, part: Part | str | None) -> None:
     """Refuse missing values and another n. How many records there are is public; how many lack a value is not."""
     if row["n"] == 0:
-        raise DataError("there are no records")
-    if missing is None and row["present"] < row["n"]:
-        raise DataError(
-            "some values are missing, not a number or infinite; give missing=<a public number within the bounds> "
-            'to impute them, or missing="public" if it is no secret which records lack a value'
-        )
+        raise DataError(f"there are no records{_where(part)}")
+    if missing != "public" and row["present"] < row["n"]:
+        raise _gaps(channel)
     if row["n"] != channel.n:
         named = (
             f"; a part that is a name, as {part!r} is, selects no records: select them with Rows or Hashed "
@@ -193,9 +224,27 @@ def _check(channel: Channel, row: dict[str, Any], missing: object, part: Part | 
         # a source that is cut off there has one more
         found = f"more than {most:,}" if row["n"] == most + 1 else row["n"]
         raise DataError(
-            f"there are {found} records, but the channel is made for n = {channel.n}; n is public, correct it"
-            f"{named if isinstance(part, str) else ''}"
+            f"there are {found} records{_where(part)}, but the channel is made for n = {channel.n}; n is public, "
+            f"correct it{named if isinstance(part, str) else ''}"
         )
+
+
+def _where(part: Part | str | None) -> str:
+    return f" of which {part.column!r} is {part.value!r}" if isinstance(part, Grouped) else ""
+
+
+def _of_rows(channel: Channel) -> str:
+    """How public numbers are given for the columns of rows."""
+    names = channel.statistic.columns
+    return "" if names == ("x",) else f" for each column that may lack one, as in {{{names[0]!r}: …}},"
+
+
+def _gaps(channel: Channel) -> DataError:
+    """What is said where a value is missing and nothing was said about that."""
+    return DataError(
+        "some values are missing, not a number or infinite; give missing=<a public number within the bounds>"
+        f'{_of_rows(channel)} to impute them, or missing="public" if it is no secret which records lack a value'
+    )
 
 
 def _only_row(source: Source, query: Any) -> dict[str, Any]:

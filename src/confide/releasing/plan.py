@@ -28,6 +28,7 @@ from confide.releasing.noise import Kind, check_scale, draw, gaussian_scale, lap
 from confide.releasing.quantise import StepGrid, grid_of
 from confide.releasing.ranks import RanksPlan, Smooth
 from confide.releasing.whole_numbers import Plan
+from confide.statistic.columns import bounds_by_name
 
 #: how much more noise than the model's a release may have; rounding ranges outward takes a thousandth of this
 EXCESS = Fraction(1, 1000)
@@ -111,10 +112,10 @@ def _planned(channel: Channel) -> Plan:
         raise IncompatibleError(
             "a Noiseless channel protects nobody, so it is never released; choose a mechanism with noise"
         )
-    if channel.statistic.columns != ("x",):
+    if channel.statistic.tallies:
         raise IncompatibleError(
-            f"{channel.statistic!r} is about rows with several columns, which cannot be released yet; release an "
-            "expression of one column x, with bounds as a pair"
+            f"{channel.statistic!r} cannot be released from records yet; release a Mean of its cells' indicators, such "
+            "as Mean(['x < 10', 'x >= 10'], …) with step=1/n, or make Release(channel, counts) of published counts"
         )
     for transform in channel.statistic.transforms:
         if not isinstance(transform, Expression):
@@ -122,7 +123,7 @@ def _planned(channel: Channel) -> Plan:
                 f"{channel.statistic!r} computes a Python function, whose range is a claim and not a proof, and which "
                 "no database can run; write it as a text in the expression language"
             )
-        check_evaluable(transform.tree, channel.statistic.bounds)
+        check_evaluable(transform.tree, bounds_by_name(channel.statistic))
     _check_form(channel)
     match channel.law:
         case SmoothLaw():
@@ -189,14 +190,17 @@ def _additive(channel: Channel) -> Additive:
 
 
 def squared_sensitivity(channel: Channel, grid: StepGrid, norm: int) -> int:
-    """The square of the most by which the whole numbers that get noise can move when one record is replaced."""
+    """The square of the most by which the whole numbers that get noise can move, between data sets that are neighbours.
+
+    A record that is replaced moves a coordinate by the width of its range, one that is added or removed by what it is.
+    """
     divisor = lattice_divisor(channel, grid) or 1
-    widths = [-(-width // divisor) for width in grid.widths]
+    widths = [-(-width // divisor) for width in (grid.sizes if channel.n is None else grid.widths)]
     naive = sum(widths) ** 2 if norm == 1 else sum(width**2 for width in widths)
     d = channel.statistic.dimension
-    if d == 1 or not channel.statistic.averages:
+    if d == 1 or not (channel.statistic.averages or channel.statistic.totals):
         return naive
-    together = Fraction(channel.statistic.sensitivity(1, norm=norm)) / grid.step
+    together = Fraction(channel.statistic.sensitivity(channel.n if channel.n is None else 1, norm=norm)) / grid.step
     largest = max(map(abs, (*grid.low, *grid.high)))
     off = 1 if grid.per_lattice is None else 1 + Fraction(largest, 2**52)
     # a record's whole number of grid steps is within 2·off of s/step, and s/step within 2⁻⁵¹ of whole lattice steps

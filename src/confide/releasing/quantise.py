@@ -27,12 +27,18 @@ from confide.errors import IncompatibleError
 from confide.expression import Expression
 from confide.expression.database import column_of, double, read_in_database
 from confide.mechanism import squared_steps
+from confide.mechanism.counts import steps_per_unit
 from confide.published.value import lattice_step
+from confide.statistic import Statistic
+from confide.statistic.columns import bounds_by_name
 
 #: the step is at most this share of the noise scale
 FINENESS = Fraction(1, 2**20)
 #: whole numbers that every engine can hold and subtract in 64 bits
 LARGEST = 2**61
+#: records whose roundings together stay below a millionth of the noise where nobody knows how many there are: more of
+#: them cost accuracy, and nothing else
+AT_MOST = 2**32
 #: twice as much, and one more, are whole numbers that doubles hold
 EXACT = 2**51
 
@@ -52,6 +58,11 @@ class StepGrid:
         """high − low of each coordinate: the exact sensitivity of the sum of one coordinate."""
         return tuple(high - low for low, high in zip(self.low, self.high, strict=True))
 
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The largest size of each coordinate: what a record that is added or removed moves its sum by."""
+        return tuple(max(abs(low), abs(high)) for low, high in zip(self.low, self.high, strict=True))
+
     def nearest(self, value: Fraction, coordinate: int = 0) -> int:
         """⌊value/step + ½⌋ within the ends: what an engine must compute from an exact s(x)."""
         return min(max(math.floor(value / self.step + Fraction(1, 2)), self.low[coordinate]), self.high[coordinate])
@@ -70,12 +81,19 @@ def grid_of(channel: Channel) -> StepGrid:
     # fine beside the range as well, so that rounding its ends outward costs next to nothing
     widths = [Fraction(high) - Fraction(low) for low, high in channel.statistic.ranges if low < high]
     finest: Fraction = min([_finest_scale(channel), *widths])
-    if finest <= 0 or max(widths) / finest > LARGEST:
+    if finest <= 0 or max([*widths, Fraction(0)]) / finest > LARGEST:
         raise _too_fine(channel)
     if lattice is not None:
         halvings = max(20, math.ceil(math.log2(max(lattice / finest, Fraction(1)))) + 20)
+        if channel.statistic.totals:
+            halvings = _of_a_sum(channel, lattice, halvings)
         return _on_lattice(channel, lattice / 2**halvings, 2**halvings)
     step = _power_of_two_below(finest * FINENESS)
+    if channel.statistic.totals:
+        # as finely as 64 bits allow, and at least as finely as for one record
+        largest = max(abs(Fraction(end)) for ends in channel.statistic.ranges for end in ends)
+        coarsest = _power_of_two_below(Fraction(channel.law.added.scale) * FINENESS)  # type: ignore[union-attr]
+        step = max(step, min(coarsest, 2 * _power_of_two_below(2 * largest / LARGEST)))
     ends = [
         (math.floor(Fraction(low) / step), math.ceil(Fraction(high) / step)) for low, high in channel.statistic.ranges
     ]
@@ -94,8 +112,20 @@ def _on_lattice(channel: Channel, step: Fraction, per_lattice: int) -> StepGrid:
     if channel.statistic.dimension == 1:
         divisor = channel.n if channel.statistic.averages else 1
         most = math.isqrt(squared_steps(channel.statistic, channel.n, float(lattice_step(channel) or 0), norm=1))
-        high[0] = min(high[0], low[0] + most * divisor * per_lattice)
+        if channel.n is None:
+            low[0], high[0] = max(low[0], -most * per_lattice), min(high[0], most * per_lattice)
+        else:
+            high[0] = min(high[0], low[0] + most * divisor * per_lattice)
     return _checked(channel, StepGrid(step, tuple(low), tuple(high), per_lattice))
+
+
+def _of_a_sum(channel: Channel, lattice: Fraction, halvings: int) -> int:
+    """Whole numbers on their own lattice are not rounded; others as finely as 64 bits allow, for any n."""
+    if steps_per_unit(channel.statistic, channel.n, float(lattice)) is not None:
+        return 20
+    largest = max(abs(Fraction(end)) for ends in channel.statistic.ranges for end in ends) / lattice
+    room = math.floor(math.log2(LARGEST / largest)) - 1 if largest > 0 else halvings
+    return max(20, min(halvings, room))
 
 
 def _signed_steps(end: float, step: Fraction, outward: Any) -> int:
@@ -108,7 +138,8 @@ def _finest_scale(channel: Channel) -> Fraction:
     """The smallest scale at which the value is blurred: of the noise, or of the gaps that the mechanism resolves."""
     law: Any = channel.law
     if law.added is not None:
-        return Fraction(law.added.scale)
+        # a sum has as many roundings as records, of which a mean takes the nth part
+        return Fraction(law.added.scale) / ((channel.n or AT_MOST) if channel.statistic.totals else 1)
     width = Fraction(law.high) - Fraction(law.low)
     if law.selects:
         # the mechanism draws a point between records; n of them leave gaps of width/n
@@ -139,17 +170,30 @@ def _too_fine(channel: Channel) -> IncompatibleError:
     )
 
 
-def quantised(channel: Channel, grid: StepGrid, table: Any, column: str, engine: str) -> Any:
+def engine_columns(statistic: Statistic) -> dict[str, str]:
+    """What the columns of a statistic are called in the engine.
+
+    >>> import confide as cf
+    >>> engine_columns(cf.Mean("age * cost", bounds={"age": (18, 90), "cost": (10, 50_000)}))
+    {'age': 'x0', 'cost': 'x1'}
+    """
+    names = statistic.columns
+    return {"x": "x"} if names == ("x",) else {name: f"x{index}" for index, name in enumerate(names)}
+
+
+def quantised(channel: Channel, grid: StepGrid, table: Any, engine: str) -> Any:
     """The table with a column q0, q1, … of 64-bit integers for each coordinate of s, clamped to the grid's ends.
 
-    Doubles are clipped to the bounds before s, as the model does; then s is rounded and clamped as an integer,
-    which is what the guarantee rests on.
+    Doubles are clipped to the bounds before s, each column on its own, as the model does; then s is rounded and clamped
+    as an integer, which is what the guarantee rests on.
     """
-    low, high = channel.statistic.bounds
-    table = table.mutate(**{column: _between(table[column], double(low), double(high))})
+    columns = engine_columns(channel.statistic)
+    for name, (low, high) in bounds_by_name(channel.statistic).items():
+        column = columns[name]
+        table = table.mutate(**{column: _between(table[column], double(low), double(high))})
     for index, transform in enumerate(channel.statistic.transforms):
         assert isinstance(transform, Expression)
-        table, value = read_in_database(transform.tree, table, column, engine)
+        table, value = read_in_database(transform.tree, table, columns, engine)
         # each stage takes time with every record: s has one where it is needed more than once
         staged = channel.law.answers is not None or grid.step > 1
         table = table.mutate(**{f"s{index}": column_of(table, value)}) if staged else table

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import tempfile
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from confide.channel import Channel
-from confide.errors import InvalidArgument, NoiseWarning
+from confide.errors import IncompatibleError, InvalidArgument, NoiseWarning
 from confide.published.errors import DataError
 from confide.published.extras import needs
-from confide.published.part import Hashed, Part, check_part
+from confide.published.part import Part, Rows, check_part, identifier_of_part
 from confide.published.release import Release
 from confide.published.terms import check_name
 from confide.published.value import Integers
@@ -27,15 +27,17 @@ def release(
     channel: Channel,
     data: Any,
     *,
-    column: str | None = None,
+    column: str | Mapping[str, str] | None = None,
     table: str | None = None,
     ledger: Ledger | None = None,
     dataset: str | None = None,
     part: Part | str | None = None,
     purpose: str = "",
-    missing: float | str | None = None,
+    missing: float | str | Mapping[str, float] | None = None,
+    by: str | None = None,
+    groups: Mapping[str, int] | Sequence[str] | None = None,
     fresh: bool = False,
-) -> Release:
+) -> Any:
     """Publish a statistic of real records through a channel, with exact noise.
 
     `data` is an array, a pandas, Polars or Arrow table, the path of a CSV or Parquet file (globs too), an Ibis
@@ -49,17 +51,31 @@ def release(
     that is a secret, say `fresh`. Without a ledger, nobody keeps count.
 
     `missing` says what to do with missing, infinite and undefined values: refuse them (None), impute a public
-    number within the bounds, or drop them ("public": only if it is no secret which records lack a value). `part` is
-    a name, or `Rows` or `Hashed`, which select records and compose in parallel: positions within one content, and
-    identifiers, which must be a public property of the person, within one file or table.
+    number within the bounds (of rows: numbers by column), or drop them ("public": only if it is no secret which records
+    lack a value). `part` is a name, or `Rows`, `Hashed` or `Grouped`, which select records and compose in parallel:
+    positions within one content, and identifiers or attributes, which must be a public property of the person, within
+    one file or table. Of rows all columns are read by name; `column={"age": "AGE"}` says where the data name one
+    otherwise.
+
+    `by` a public attribute and `groups`, the public sizes, make one release for each group, by name. Who is in which
+    group must be fixed: then each record is protected as by one of them. The groups' sizes add up to the channel's n;
+    where that is private `groups` is a list of names, which must be public, for no list is read from the data.
+
+    Where the number of records is private (a `Sum` or a `Count` without n) nothing that is published, written or raised
+    depends on it, but through the noisy value; an empty table is a table like others, and more than `2**32` records
+    cost accuracy, never an error. `Rows` are refused then, for a record that is added shifts all that follow.
 
     >>> import confide as cf
     >>> channel = cf.Channel(cf.Mean("abs(x)", bounds=(-10, 10)), cf.Laplace(cf.PureDP(1.0)), n=4)
     >>> published = release(channel, [1.5, -2.0, 3.25, 40.0])
     >>> published.integers.step
     Fraction(1, 524288)
+    >>> people = {"x": [1.5, -2.0, 3.25, 40.0], "sex": ["f", "m", "m", "f"]}
+    >>> list(release(channel, people, column="x", by="sex", groups={"f": 2, "m": 2}))
+    ['f', 'm']
     """
     from confide.releasing.ledger.ledger import Ledger
+    from confide.releasing.readers.table.asked import check_column
 
     if not isinstance(channel, Channel):
         raise InvalidArgument("channel", channel, "is not a channel", "use Channel(statistic, mechanism, n)")
@@ -74,26 +90,46 @@ def release(
     told: dict[str, Any] = {
         "dataset": check_name("dataset", dataset),
         "part": check_part(part),
-        "column": check_name("column", column),
+        "column": check_column(channel.statistic, column),
         "purpose": purpose,
     }
-    if (warning := channel.warning) is not None:
-        warnings.warn(f"before anything is spent: {warning}", NoiseWarning, stacklevel=2)
+    if channel.n is None and isinstance(told["part"], Rows):
+        raise IncompatibleError(
+            f"{told['part']!r} is a part by position, and where n is private a record that is added or removed "
+            "shifts all that follow into other parts; select records with Hashed(column, start, stop)"
+        )
+    asked = [(channel, told)]
+    if by is not None or groups is not None:
+        from confide.releasing.groups import parts_of
+
+        parts = parts_of(channel, by, groups, told["part"])
+        asked = [(each, told | {"part": group}) for each, group in parts.values()]
+    for each, _ in asked:
+        if (warning := each.warning) is not None:
+            warnings.warn(f"before anything is spent: {warning}", NoiseWarning, stacklevel=2)
     with needs("release"):
-        return _release(channel, data, table, ledger, missing, told, fresh=fresh)
+        ready, made = [], []
+        # all is computed, and refused, before anything of it is spent
+        for each, said in asked:
+            ready.append(_prepared(each, data, table, ledger, missing, dict(said), fresh=fresh))
+        for finish in ready:
+            made.append(finish())
+    return made[0] if by is None else dict(zip(parts, made, strict=True))
 
 
-def _release(
+def _prepared(
     channel: Channel,
     data: Any,
     table: str | None,
     ledger: Ledger | None,
-    missing: float | str | None,
+    missing: object,
     told: dict[str, Any],
     *,
     fresh: bool,
-) -> Release:
-    from confide.releasing.aggregate import check_missing, records_needed
+) -> Callable[[], Release]:
+    """All of a release but its noise and its spending."""
+    from confide.releasing.aggregate import records_needed
+    from confide.releasing.gaps import check_missing
     from confide.releasing.ledger.ledger import Request
     from confide.releasing.origin import Origin, origin_of
     from confide.releasing.plan import plan_of
@@ -101,29 +137,31 @@ def _release(
     from confide.releasing.readers.held import holding
     from confide.releasing.readers.memory import with_name
     from confide.releasing.readers.source import open_source
+    from confide.releasing.readers.table.asked import asked_of, names_of
 
-    data, told["column"] = with_name(data, told["column"])
+    statistic = channel.statistic
+    if statistic.columns == ("x",):
+        data, told["column"] = with_name(data, told["column"])
     plan = plan_of(channel)
-    told |= {"missing": check_missing(missing, channel.statistic.bounds)}
+    told |= {"missing": check_missing(missing, statistic)}
     request = Request(channel, **told)
-    origin = Origin()
+    asked, origin = asked_of(statistic, told["column"]), Origin()
     with holding(None if ledger is None else data) as held:
         if ledger is not None:
             # refuse before a single record is read, and answer from the store before anything is computed
             decided = ledger.foresee(request, fresh=fresh)
             data = settled(data)
-            origin = origin_of(data, table, request.column, request.part, held)
+            origin = origin_of(data, table, names_of(asked), request.part, held)
             stored = None if decided else ledger.find(request, origin, fresh=fresh)
             if stored is not None:
-                return stored
-        compute = _records if channel.statistic.per_record else _numbers
-        also = request.part.column if isinstance(request.part, Hashed) else None
-        stop = records_needed(channel, request.part, request.missing)
-        with open_source(data, request.column, table, also, stop, None if held is None else held.files) as source:
+                return lambda: stored
+        compute = _records if statistic.per_record else _numbers
+        also, stop = identifier_of_part(request.part), records_needed(channel, request.part, request.missing)
+        with open_source(data, asked, table, also, stop, None if held is None else held.files) as source:
             publish = compute(plan, source, told)
         if held is not None:
             held.check()
-    return publish() if ledger is None else ledger.record(request, publish, origin, fresh=fresh)
+    return publish if ledger is None else lambda: ledger.record(request, publish, origin, fresh=fresh)
 
 
 def _numbers(plan: Plan, source: Source, told: dict[str, Any]) -> Callable[[], Release]:

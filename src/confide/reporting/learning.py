@@ -18,6 +18,7 @@ from confide.published import Release
 from confide.published.imputation import effect
 from confide.published.value import shown
 from confide.reporting.content import PageContent, Picture, content, of_population, within
+from confide.reporting.publishing import number_of_records
 from confide.reporting.source import Unwritable, source
 
 #: parameters that are still told in a sentence, and numbers that are
@@ -149,7 +150,7 @@ def _asked(releases: Sequence[Release]) -> str:
         return f"The posterior given what was published: {', '.join(told)}."
     (one,) = releases
     column = "" if one.column is None else f", x being the column {one.column}"
-    about = f"{told[0]}, {one.channel.statistic} over {one.channel.n:,} records{column}"
+    about = f"{told[0]}, {one.channel.statistic} over {number_of_records(one.channel)} records{column}"
     return f"The posterior given what was published: {about}."
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -25,8 +26,8 @@ def _(result: Release) -> PageContent:
     return PageContent(
         title=f"{number}, published in confidence",
         question="What came out, and how exactly it can be read.",
-        answer=" ".join(filter(None, [f"Published: {published(result)}, {channel.statistic} over {channel.n:,} "
-                                      f"records.", _named(result), _near(result)])),
+        answer=" ".join(filter(None, [f"Published: {published(result)}, {channel.statistic} over "
+                                      f"{number_of_records(channel)} records.", _named(result), _near(result)])),
         pictures=tuple(_pictures(result)),
         columns=("about", "this release"),
         rows=tuple((name, str(each)) for name, each in _facts(result).items() if each not in (None, "")),
@@ -34,6 +35,11 @@ def _(result: Release) -> PageContent:
         guarantee=result.guarantee,
         warnings=tuple(told for told in (effect(result),) if told is not None),
     )  # fmt: skip
+
+
+def number_of_records(channel: Channel) -> str:
+    """How many records there are, where that is public."""
+    return "a private number of" if channel.n is None else f"{channel.n:,}"
 
 
 def published(release: Release) -> str:
@@ -51,7 +57,10 @@ def nearness(channel: Channel) -> str:
 
 
 def _named(release: Release) -> str:
-    return "" if release.column is None else f"x is {release.column}."
+    """What the columns are called in the data, where they have other names there."""
+    if not isinstance(release.column, Mapping):
+        return "" if release.column is None else f"x is {release.column}."
+    return f"{', '.join(f'{name} is {found}' for name, found in release.column.items())} in the data."
 
 
 def _where(bounds: Any) -> str:
@@ -103,8 +112,9 @@ def _pictures(release: Release) -> list[Picture]:
 
 def _facts(release: Release) -> dict[str, Any]:
     channel = release.channel
-    facts = {"data set": release.dataset, "part": release.part, "column": release.column, "purpose": release.purpose,
-             "missing values": _missing(release), "records": f"{channel.n:,}"}  # fmt: skip
+    facts = {"data set": release.dataset, "part": release.part, "column": columns_told(release),
+             "purpose": release.purpose, "missing values": _missing(release),
+             "records": number_of_records(channel)}  # fmt: skip
     few = isinstance(release.value, np.ndarray) and release.value.size <= MOST_NUMBERS
     if few and not channel.statistic.per_record:
         each = zip(channel.statistic.transforms, release.value, strict=True)
@@ -112,10 +122,21 @@ def _facts(release: Release) -> dict[str, Any]:
         around = "" if margin is None else f" ± {margin:.2g}"
         facts |= {f"{channel.statistic.noun} {s}": f"{shown(channel, float(value))}{around}" for s, value in each}
     near = nearness(channel)
-    return facts | {"noise ± (90%)": None if near == "–" else near, "guarantee": str(release.guarantee)}
+    protected = channel.protects and f"{channel.protects.upper()}, not a person, who may have several"
+    facts |= {"noise ± (90%)": None if near == "–" else near, "guarantee": str(release.guarantee)}
+    return facts | {"protected": protected}
+
+
+def columns_told(release: Release) -> str | None:
+    """What the columns are called in the data, in words; None where it is not said."""
+    if not isinstance(release.column, Mapping):
+        return release.column
+    return ", ".join(f"{name}: {found}" for name, found in release.column.items())
 
 
 def _missing(release: Release) -> str | None:
     if release.missing is None:
         return None
+    if isinstance(release.missing, Mapping):
+        return ", ".join(f"{name} replaced by {value:g}" for name, value in release.missing.items())
     return "left out" if isinstance(release.missing, str) else f"replaced by {release.missing:g}"

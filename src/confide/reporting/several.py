@@ -12,7 +12,7 @@ from confide.privacy import Privacy, compose
 from confide.published import Release, Statement
 from confide.published.imputation import effect
 from confide.reporting.content import PageContent, Picture, content
-from confide.reporting.publishing import nearness, published
+from confide.reporting.publishing import columns_told, nearness, number_of_records, published
 
 #: the δ at which guarantees of different kinds are added up
 _DELTA = 1e-6
@@ -86,7 +86,13 @@ def _account(statement: Statement) -> str:
 
 def _row(release: Release) -> tuple[Any, ...]:
     channel = release.channel
-    about = (release.column or "–", str(channel.statistic), published(release), nearness(channel), f"{channel.n:,}")
+    about = (
+        columns_told(release) or "–",
+        str(channel.statistic),
+        published(release),
+        nearness(channel),
+        number_of_records(channel),
+    )
     return *about, str(release.guarantee), release.purpose or "–"
 
 

@@ -12,7 +12,8 @@ import jax.numpy as jnp
 
 from confide._final import final
 from confide.errors import IncompatibleError, InvalidArgument
-from confide.statistic.statistic import OWN, Statistic, check_count, scalar_width
+from confide.statistic.size import check_count
+from confide.statistic.statistic import OWN, Statistic, scalar_width, told_bounds
 from confide.statistic.transform import Transform
 
 
@@ -127,7 +128,9 @@ class Quantile(OrderStatistic):
     bounds: Any
     q: float
 
-    def __init__(self, expression: Any, q: float, bounds: Any, *, range: Any = None) -> None:
+    def __init__(
+        self, expression: Any, q: float, bounds: Any = None, *, range: Any = None, categories: Any = None
+    ) -> None:
         try:
             level = float(q)
         except (TypeError, ValueError):
@@ -135,7 +138,7 @@ class Quantile(OrderStatistic):
         if not 0 < level <= 1:
             raise InvalidArgument("q", q, "is not in (0, 1]", "give a level such as 0.9")
         object.__setattr__(self, "q", level)
-        super().__init__(expression, bounds, range=range)
+        super().__init__(expression, bounds, range=range, categories=categories)
 
     @property
     def noun(self) -> str:
@@ -152,4 +155,4 @@ class Quantile(OrderStatistic):
         return math.ceil(Fraction(repr(self.q)) * check_count(n))
 
     def __repr__(self) -> str:
-        return f"Quantile({self.transforms[0]}, {self.q:g}, bounds={self.bounds!r})"
+        return f"Quantile({self.transforms[0]}, {self.q:g}, {', '.join(told_bounds(self.bounds))})"

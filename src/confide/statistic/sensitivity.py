@@ -20,11 +20,13 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from confide.errors import InvalidArgument
 from confide.expression import Expression, rounding
 from confide.expression.bounding import RangeReader
 from confide.expression.cells import covering, halved, middles
@@ -34,7 +36,7 @@ from confide.expression.interval import Interval, UndefinedError
 from confide.expression.pieces import kink_hints
 from confide.expression.tree import Tree, read
 from confide.expression.work import SEARCH, Work, size
-from confide.privacy.rounding import root_sum_of_squares_up, sum_up
+from confide.privacy.rounding import root_sum_of_squares_up, root_up, round_up, sum_up
 from confide.statistic.columns import ColumnBounds
 from confide.statistic.joint import joint_sensitivity
 from confide.statistic.transform import Transform, ranges_of
@@ -77,6 +79,34 @@ def vector_sensitivity(
             return min(plain, _JointSearch(trees, ranges, bounds, norm).bound())
     except UndefinedError:
         return plain
+
+
+@functools.lru_cache(maxsize=256)
+def vector_size(transforms: tuple[Transform, ...], bounds: tuple[float, float] | ColumnBounds, norm: int) -> float:
+    """sup over x in the bounds of ‖s(x)‖ in L1 or L2, never below the truth.
+
+    For several expressions it is the end of a certified range, that of Σ|s_j| or of Σs_j², which is an expression too.
+    That range holds what any engine computes, and so the exact sum of computed s_j, once the rounding of k absolute
+    values or squares and as many sums is added.
+    """
+    largest = [max(map(abs, ends)) for ends in ranges_of(transforms, bounds)]
+    plain = sum_up(largest) if norm == 1 else root_sum_of_squares_up(largest)
+    expressions = [t for t in transforms if isinstance(t, Expression)]
+    if len(transforms) == 1 or len(expressions) < len(transforms) or not math.isfinite(plain):
+        return plain
+    if sum(size(expression.tree) for expression in expressions) > _MOST_NODES:
+        return plain
+    terms = [f"abs({part.text})" if norm == 1 else f"({part.text})**2" for part in expressions]
+    names = bounds.names if isinstance(bounds, ColumnBounds) else ("x",)
+    try:
+        with np.errstate(all="ignore"):  # what overflows is bounded by infinity
+            together = Expression(" + ".join(terms), names)
+            top = together.range_on(bounds.by_name) if isinstance(bounds, ColumnBounds) else together.range(*bounds)
+    except InvalidArgument:  # too long or too deep together, or not bounded in double precision
+        return plain
+    exact = Fraction(top[1]) * (1 + Fraction(4 * len(terms) + 4, 2**53)) + Fraction(len(terms), 2**1070)
+    found = round_up(exact) if norm == 1 else root_up(exact)
+    return min(plain, found)
 
 
 class _JointSearch:
@@ -136,7 +166,8 @@ class _JointSearch:
         sides = ([part.low for part in parts], [part.high for part in parts])
         whole = (np.stack([np.broadcast_to(end, cells.low.shape) for end in side]) for side in sides)
         low, high = (np.clip(side, self.bottom, self.top) for side in whole)
-        return Interval(low, high)
+        known = ~(np.isnan(low) | np.isnan(high))  # nothing is known of ∞ − ∞
+        return Interval(np.where(known, low, self.bottom), np.where(known, high, self.top))
 
     def _attained(self, which: NDArray[np.int64], partner: NDArray[np.int64]) -> float:
         """The largest distance between values in the middles of cells that are farthest apart: where to stop."""

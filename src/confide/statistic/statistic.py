@@ -18,6 +18,7 @@ from confide.errors import IncompatibleError, InvalidArgument
 from confide.privacy.rounding import round_up
 from confide.statistic.columns import ColumnBounds, as_bounds, column
 from confide.statistic.sensitivity import vector_sensitivity, width
+from confide.statistic.size import check_count
 from confide.statistic.transform import Transform, apply, apply_to_rows, as_transforms, ranges_of
 
 Pair = tuple[float, float]
@@ -50,20 +51,26 @@ class Statistic(ABC):
     vector: ClassVar[bool] = True
     #: whether it is the mean of s, so that its law is that of a sum of independent values
     averages: ClassVar[bool] = False
+    #: whether it is the sum of s: what can be published where the number of records is private
+    totals: ClassVar[bool] = False
+    #: whether it is how many records there are, and nothing that is in them
+    counts: ClassVar[bool] = False
     #: whether it is a value of each record
     per_record: ClassVar[bool] = False
     #: whether it is the value of one `rank`
     ranked: ClassVar[bool] = False
+    #: whether it counts the records in disjoint cells
+    tallies: ClassVar[bool] = False
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        refuse_claims(cls, ("averages", "per_record", "ranked"))
+        refuse_claims(cls, ("averages", "counts", "per_record", "ranked", "tallies", "totals"))
 
-    def __init__(self, expression: Any, bounds: Any, *, range: Any = None) -> None:
+    def __init__(self, expression: Any, bounds: Any = None, *, range: Any = None, categories: Any = None) -> None:
         if not self.vector and isinstance(expression, Sequence) and not isinstance(expression, str):
             problem = f"is a list, but {type(self).__name__} takes one expression"
             raise InvalidArgument("expression", expression, problem, "use Mean for vectors")
-        checked = as_bounds(bounds)
+        checked = as_bounds(bounds, categories)
         object.__setattr__(self, "transforms", as_transforms(expression, range, checked))
         object.__setattr__(self, "bounds", checked)
         _ = self.ranges  # an expression that is undefined on its bounds is refused here
@@ -181,8 +188,11 @@ class Statistic(ABC):
         raise IncompatibleError(f"{self!r} of {n} records is not the value of one rank; use a Median or Quantile")
 
     @abstractmethod
-    def sensitivity(self, n: int, norm: int = 1) -> float:
-        """How far the statistic can move when one of n records is replaced by another."""
+    def sensitivity(self, n: Any, norm: int = 1) -> float:
+        """How far the statistic can move when one of n records is replaced by another.
+
+        Where n is private (None), which only sums allow: when a record is added or removed.
+        """
 
     def __str__(self) -> str:
         parts = ", ".join(str(transform) for transform in self.transforms)
@@ -193,24 +203,21 @@ class Statistic(ABC):
 
     def __repr__(self) -> str:
         texts = [str(transform) for transform in self.transforms]
-        return f"{type(self).__name__}({texts[0] if self.dimension == 1 else texts!r}, bounds={self.bounds!r})"
+        first = repr(texts[0] if self.dimension == 1 else texts)
+        return f"{type(self).__name__}({', '.join([first, *told_bounds(self.bounds)])})"
+
+
+def told_bounds(bounds: Any) -> list[str]:
+    """The arguments that say what records are clipped to, as a program has them."""
+    lists = bounds.lists if isinstance(bounds, ColumnBounds) else {}
+    told = [f"bounds={bounds!r}"] if not lists or bounds.numbers else []
+    named = {name: list(texts) for name, texts in lists.items()}
+    return told + ([f"categories={named!r}"] if lists else [])
 
 
 def scalar_width(statistic: Statistic) -> float:
     """The width of the certified range of a scalar s, rounded up."""
     return width(*statistic.ranges[0])
-
-
-def check_count(n: object) -> int:
-    """A number of records: a whole number, at least 1."""
-    remedy = "give the number of records as a whole number, such as n=100"
-    try:
-        count = operator.index(n)  # type: ignore[arg-type]
-    except TypeError:
-        raise InvalidArgument("n", n, "is not a whole number", remedy) from None
-    if isinstance(n, bool) or count < 1:
-        raise InvalidArgument("n", n, "is not a positive number of records", remedy)
-    return count
 
 
 def _hashable(value: Any) -> bool:
@@ -240,6 +247,12 @@ class Mean(Statistic):
 
     >>> print(Mean(["age", "log(cost)"], bounds={"age": (18, 90), "cost": (10, 50_000)}))
     the mean of (age, log(cost)) with age clipped to [18, 90] and cost clipped to [10, 50000]
+
+    A column of text has a public list of categories instead, whose codes are used in expressions; any other text, and
+    none, has the code after the last:
+
+    >>> Mean(["ward == 0", "ward == 2"], categories={"ward": ["surgery", "maternity"]}).ranges
+    ((0.0, 1.0), (0.0, 1.0))
     """
 
     noun = "the mean of"

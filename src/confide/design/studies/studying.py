@@ -27,7 +27,7 @@ from confide.likelihood import Route
 from confide.population import Population
 from confide.prior import Prior
 from confide.privacy import Privacy
-from confide.statistic.statistic import check_count
+from confide.statistic.size import check_count
 
 Floats = NDArray[np.float64]
 

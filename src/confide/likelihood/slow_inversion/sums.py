@@ -59,7 +59,7 @@ class Masses:
 
 
 @dataclass(frozen=True, eq=False)
-class Sum:
+class LatticeSum:
     """The tilted law of a sum of n records: means u (K,), masses and their slopes (1 + d, K), and log E e^{κS}."""
 
     u: Floats
@@ -77,7 +77,7 @@ def in_sums(group: Group, thetas: Floats, y: Floats, *, scores: bool) -> tuple[F
     return log_prob, error, score
 
 
-def sums_at(group: Group, thetas: Floats) -> Iterator[Sum | None]:
+def sums_at(group: Group, thetas: Floats) -> Iterator[LatticeSum | None]:
     """The law of the sum at each θ, with its slopes; None where the longest lattice does not hold its mass."""
     for record in _records(group, thetas, scores=True):
         law = _sum(record, int(group.model.channel.n), 0.0)
@@ -130,7 +130,7 @@ def _blocks(which: NDArray[np.intp], points: int) -> Iterator[NDArray[np.intp]]:
     yield from (which[first : first + rows] for first in range(0, which.size, rows))
 
 
-def _sum(record: Masses, n: int, kappa: float) -> Sum:
+def _sum(record: Masses, n: int, kappa: float) -> LatticeSum:
     """The law of the sum of n records, each tilted by e^{κs}: all of it, or as much as has mass (NaN if too long)."""
     log_lift = kappa * record.s
     top = float(np.max(log_lift))
@@ -150,7 +150,7 @@ def _sum(record: Masses, n: int, kappa: float) -> Sum:
     if points < whole and _log_beyond(tilted[0], np.asarray(record.k - mean), n, 0.5 * points) > _BEYOND:
         masses = np.full_like(masses, np.nan)
     u = record.origin + record.spacing * ((start + np.arange(points)) / n)
-    return Sum(u, masses, n * (np.log(total) + top))
+    return LatticeSum(u, masses, n * (np.log(total) + top))
 
 
 def _log_beyond(mass: Floats, k: Floats, n: int, reach: float) -> float:
@@ -160,7 +160,7 @@ def _log_beyond(mass: Floats, k: Floats, n: int, reach: float) -> float:
         return float(np.max(n * np.log(np.exp(tilt * k) @ mass)) - 40.0 + np.log(2.0))
 
 
-def _with_noise(transform: NoiseTransform, law: Sum, tau: float, y: Floats) -> tuple[Floats, Floats, Floats]:
+def _with_noise(transform: NoiseTransform, law: LatticeSum, tau: float, y: Floats) -> tuple[Floats, Floats, Floats]:
     """Σ_k P(S = k) g(y | k/n), its error and its score, from the law that is tilted by τ."""
     exponent = log_noise(transform, y[:, None] - law.u) - tau * law.u
     top = exponent.max(axis=1)

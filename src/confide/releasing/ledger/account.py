@@ -6,17 +6,22 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from confide.privacy import Privacy
+from confide.privacy.composition import moved, worst
+from confide.privacy.relation import NEIGHBOURS, REPLACE
 from confide.published.errors import BudgetError
-from confide.published.part import Hashed, Part, Rows, extent
+from confide.published.part import Grouped, Part, extent
 from confide.published.terms import decode_privacy, encode_part, encode_privacy
 from confide.releasing.ledger import budget as budgets
 from confide.releasing.ledger.book import Book, damaged, now
 from confide.releasing.ledger.budget import NOTHING, Amount
 from confide.releasing.ledger.names import canonical
 from confide.releasing.ledger.places import EMPTY, PartPiece, covers, raised
+
+if TYPE_CHECKING:
+    from confide.channel import Channel
 
 
 @dataclass(frozen=True)
@@ -30,6 +35,8 @@ class Account:
     count: int = 0
     spent: Amount = NOTHING
     head: str = ""
+    #: which data sets are neighbours in what the budget limits
+    neighbours: str = REPLACE
 
     @property
     def row(self) -> dict[str, Any]:
@@ -59,13 +66,32 @@ class Charge:
     new: Sequence[PartPiece] = ()
 
 
-def new_account(name: str, budget: Privacy) -> Account:
+def new_account(name: str, budget: Privacy, neighbours: str = REPLACE) -> Account:
     """The account of a data set that is about to be opened."""
-    return Account(name, budget, now(), json.dumps(encode_privacy(budget)))
+    return Account(name, budget, now(), encode_budget(budget, neighbours), neighbours=neighbours)
 
 
-def open_dataset(book: Book, name: str, budget: Privacy) -> Privacy:
-    """Enter a data set, unless it is there; the budget that it has."""
+def encode_budget(budget: Privacy, neighbours: str) -> str:
+    """A budget as its row has it; the relation is written where it is not the one of all budgets before there were two.
+
+    >>> from confide.privacy import PureDP
+    >>> encode_budget(PureDP(1.0), "add-remove")
+    '{"kind": "PureDP", "epsilon": 1.0, "neighbours": "add-remove"}'
+    """
+    return json.dumps(encode_privacy(budget) | ({} if neighbours == REPLACE else {"neighbours": neighbours}))
+
+
+def decode_budget(text: str) -> tuple[Privacy, str]:
+    """The budget of a row and its relation; a `ValueError` where it is none."""
+    form = json.loads(text)
+    neighbours = form.pop("neighbours", REPLACE)
+    if neighbours not in NEIGHBOURS:
+        raise ValueError("no relation between data sets")
+    return decode_privacy(form), neighbours
+
+
+def open_dataset(book: Book, name: str, budget: Privacy, neighbours: str) -> tuple[Privacy, str]:
+    """Enter a data set, unless it is there; the budget and the relation that it has."""
     book.hold_names()
     other = None if book.dataset(name) is not None else book.alike(canonical(name))
     if other is not None:
@@ -75,8 +101,9 @@ def open_dataset(book: Book, name: str, budget: Privacy) -> Privacy:
         )
     if book.dataset(name) is None and book.last(name) is not None:
         raise damaged(f"{name!r} has releases, but no budget")
-    book.add_dataset(new_account(name, budget).row)
-    return load(book, name).budget
+    book.add_dataset(new_account(name, budget, neighbours).row)
+    account = load(book, name)
+    return account.budget, account.neighbours
 
 
 def load(book: Book, dataset: str) -> Account:
@@ -90,18 +117,37 @@ def load(book: Book, dataset: str) -> Account:
             raise BudgetError(f"the ledger has no data set {dataset!r}, but {other!r}, which looks alike; use that")
         raise BudgetError(f"the ledger has no data set {dataset!r}; open it with ledger.open({dataset!r}, budget=…)")
     try:
-        budget, spent = decode_privacy(json.loads(row["budget"])), budgets.read(row["spent"])
+        (budget, neighbours), spent = decode_budget(row["budget"]), budgets.read(row["spent"])
     except (ValueError, KeyError, TypeError, ArithmeticError):
         raise damaged(f"the account of {dataset!r} cannot be read") from None
     last = book.last(dataset)
     if ((0, "") if last is None else (last["position"], last["seal"])) != (row["count"], row["head"]):
         raise damaged(f"the account of {dataset!r} is not that of its last release")
-    return Account(dataset, budget, row["opened"], row["budget"], row["count"], spent, row["head"])
+    return Account(dataset, budget, row["opened"], row["budget"], row["count"], spent, row["head"], neighbours)
+
+
+def charged(account: Account, channel: Channel, part: Part | str | None) -> Privacy:
+    """What a release promises between the data sets that the account's budget takes for neighbours; refused if nothing.
+
+    A release with a public n tells n exactly, and adding or removing a record changes it: no budget for that relation
+    can pay for it. One with a private n does promise something where a record is replaced. Where sizes are private
+    nobody says that the members of groups are fixed: a record may be replaced by one of another group.
+    """
+    found = channel.guarantee_between(account.neighbours)
+    if found is None:
+        raise BudgetError(
+            f"the budget of {account.name!r} protects against adding or removing a record, and the release makes the "
+            "number of records public, which it does not protect; release a Sum or a Count with a private n, "
+            "Channel(statistic, mechanism) without n"
+        )
+    if isinstance(part, Grouped) and channel.n is None and account.neighbours == REPLACE:
+        return worst(found, moved(channel.guarantee))
+    return found
 
 
 def charge(book: Book, account: Account, guarantee: Privacy, part: Part | str | None, scheme: str | None) -> Charge:
     """What a release would cost; refused where the budget cannot pay."""
-    if scheme is None or not isinstance(part, Rows | Hashed):
+    if scheme is None or not isinstance(part, Part):
         asked = Charge(guarantee, part, None, budgets.plus(account.spent, cost_of(account, guarantee)))
     else:
         asked = parallel(book, account, guarantee, part, scheme)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from confide.errors import InvalidArgument
 from confide.privacy import Privacy, Unlimited
+from confide.privacy.relation import NEIGHBOURS
 from confide.published.errors import BudgetError
 from confide.published.extras import needs
 from confide.published.terms import check_name, encode_part
@@ -84,8 +85,12 @@ class Ledger:
         """Where it is, as a URL without its password."""
         return self._store.place
 
-    def open(self, dataset: str, *, budget: Privacy) -> None:
+    def open(self, dataset: str, *, budget: Privacy, neighbours: str = "replace-one") -> None:
         """Give a data set its budget, once and for all; opening it again with the same budget does nothing.
+
+        `neighbours` says what the budget limits: what is told by replacing a record ("replace-one": the number of
+        records is public), or by adding or removing one ("add-remove": it is private, and only releases without n are
+        paid for). A release without n costs a replace-one budget what it promises where a record is replaced.
 
         >>> import confide as cf, tempfile, pathlib
         >>> book = Ledger(pathlib.Path(tempfile.mkdtemp()) / "budget.db")
@@ -98,9 +103,12 @@ class Ledger:
             raise InvalidArgument("budget", budget, "is no limit", "give a guarantee, such as PureDP(1.0)")
         from confide.releasing.ledger.account import open_dataset
 
-        given = self._store.run(lambda book: open_dataset(book, dataset, budget), writes=True)
-        if given != budget:
-            raise BudgetError(f"{dataset!r} has a budget of {given} already, and a budget is never changed")
+        if neighbours not in NEIGHBOURS:
+            raise InvalidArgument("neighbours", neighbours, "is no relation", f"use {' or '.join(NEIGHBOURS)}")
+        given = self._store.run(lambda book: open_dataset(book, dataset, budget, neighbours), writes=True)
+        if given != (budget, neighbours):
+            kept = f"a budget of {given[0]} already, for {given[1]} neighbours"
+            raise BudgetError(f"{dataset!r} has {kept}, and a budget is never changed")
 
     def datasets(self) -> list[str]:
         """The names of all data sets.
@@ -123,6 +131,17 @@ class Ledger:
         PureDP(epsilon=1.0)
         """
         return self._account(dataset).budget
+
+    def neighbours(self, dataset: str) -> str:
+        """Which data sets are neighbours in what the budget limits.
+
+        >>> import confide as cf, tempfile, pathlib
+        >>> book = Ledger(pathlib.Path(tempfile.mkdtemp()) / "budget.db")
+        >>> book.open("people", budget=cf.PureDP(1.0), neighbours="add-remove")
+        >>> book.neighbours("people")
+        'add-remove'
+        """
+        return self._account(dataset).neighbours
 
     def spent(self, dataset: str) -> Privacy | None:
         """What all releases from a data set promise together; None before the first.

@@ -30,7 +30,8 @@ class Listed:
     #: the statistic, such as `mean of x on [0, 1]`
     what: str
     published: str
-    n: int
+    #: None where it is private
+    n: int | None
     guarantee: Privacy
 
 
@@ -48,7 +49,7 @@ def statement(book: Book, dataset: str, ledger: str) -> Statement:
     account, rows = accounts.load(book, dataset), list(book.entries(dataset))
     spent, left = budgets.stated(account.budget, account.spent), budgets.left(account.budget, account.spent)
     made = tuple(restore(book, row, ledger) for row in rows)
-    return Statement(dataset, account.budget, spent, left, made, tuple(map(_day, rows)))
+    return Statement(dataset, account.budget, spent, left, made, tuple(map(_day, rows)), account.neighbours)
 
 
 def _day(row: dict[str, Any]) -> str:
@@ -61,12 +62,12 @@ def _listed(row: dict[str, Any]) -> Listed:
         channel, part = form["channel"], decode_part(form.get("part"))
         return Listed(
             _day(row),
-            form.get("column"),
+            _column(form.get("column")),
             None if part is None else str(part),
             form.get("purpose", ""),
             _statistic(channel["statistic"]),
             _published(form),
-            int(channel["n"]),
+            None if channel.get("n") is None else int(channel["n"]),
             decode_privacy(form["guarantee"]),
         )
     except (ValueError, KeyError, TypeError, AttributeError):
@@ -75,9 +76,20 @@ def _listed(row: dict[str, Any]) -> Listed:
 
 def _statistic(form: dict[str, Any]) -> str:
     """A statistic as tables have it."""
-    low, high = form["bounds"]
+    if form["kind"] == "Count":
+        return "count of records"
     level = f" {form['q']:g}" if "q" in form else ""
-    return f"{form['kind'].lower()}{level} of {', '.join(form['expressions'])} on [{low:g}, {high:g}]"
+    what = f"{form['kind'].lower()}{level} of {', '.join(form['expressions'])}"
+    if isinstance(form["bounds"], dict):
+        ends = [f"{name} [{low:g}, {high:g}]" for name, (low, high) in form["bounds"].items()]
+        return f"{what} on {', '.join([*ends, *form.get('categories', {})])}"
+    low, high = form["bounds"]
+    return f"{what} on [{low:g}, {high:g}]"
+
+
+def _column(told: str | dict[str, str] | None) -> str | None:
+    """What columns are called in the data."""
+    return ", ".join(f"{name}: {found}" for name, found in told.items()) if isinstance(told, dict) else told
 
 
 def _published(form: dict[str, Any]) -> str:

@@ -27,7 +27,9 @@ from confide.published.errors import DataError
 from confide.releasing.readers.cells import LONGEST
 from confide.releasing.readers.engine import quietly
 from confide.releasing.readers.files import File, is_tab_separated, open_bytes
-from confide.releasing.readers.memory import check_identifier, read_at_most, wanted
+from confide.releasing.readers.memory import read_at_most
+from confide.releasing.readers.table.asked import Asked, chosen, values_of
+from confide.releasing.readers.table.broken import identifier_in, with_identifiers
 
 #: bytes that are looked at together: few enough that memory for them is used again and again, not asked for anew
 BLOCK = 2**18
@@ -45,24 +47,33 @@ class Layout:
     start: int
     separator: int
     fields: int
-    #: position of the number, and of the identifier if one is asked for
+    #: positions of the values, and of the identifier if one is asked for
     wanted: tuple[int, ...]
+    #: whether each of them is a number; the others are texts
+    numbers: tuple[bool, ...]
+    #: the name of each, as the engine has it
+    names: tuple[str, ...]
+
+    @property
+    def values(self) -> tuple[int, ...]:
+        """The positions of the values."""
+        return tuple(at for at, name in zip(self.wanted, self.names, strict=True) if name != "id")
 
 
 class Delimited:
     """The wanted columns of files, as a stream of Arrow batches that DuckDB can ask for again and again."""
 
-    def __init__(self, files: list[File], column: str | None, identifier: str | None, stop: int | None = None) -> None:
+    def __init__(self, files: list[File], asked: Asked, identifier: str | None, stop: int | None = None) -> None:
         import pyarrow as pa
 
         self._stop = stop if len(files) == 1 else None
         self._most = None if stop is None else read_at_most(stop)
         lines = quietly(lambda: [_first_line(file) for file in files], "the file cannot be read as CSV")
         self._layouts = [
-            (file, layout_of(line, file, column, identifier)) for file, line in zip(files, lines, strict=True)
+            (file, layout_of(line, file, asked, identifier)) for file, line in zip(files, lines, strict=True)
         ]
-        fields = [("x", pa.large_string()), ("id", pa.large_binary())]
-        self._schema = pa.schema(fields[: 1 if identifier is None else 2])
+        fields = [(each.name, pa.large_binary() if each.categories else pa.large_string()) for each in values_of(asked)]
+        self._schema = pa.schema(fields + ([] if identifier is None else [("id", pa.large_binary())]))
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         import pyarrow as pa
@@ -84,7 +95,7 @@ class Delimited:
         import pyarrow as pa
 
         for block in blocks_of(file, layout, self._stop, alone=len(self._layouts) == 1):
-            columns = _only_column(block, layout) if layout.fields == 1 else None
+            columns = _only_column(block, layout) if layout.fields == 1 and layout.numbers[0] else None
             yield pa.record_batch(columns or _columns(block, layout), schema=self._schema)
 
 
@@ -96,7 +107,7 @@ def _first_line(file: File) -> bytes:
     return line.partition(b"\n")[0] + b"\n" * (b"\n" in line)
 
 
-def layout_of(line: bytes, file: File, column: str | None, identifier: str | None) -> Layout:
+def layout_of(line: bytes, file: File, asked: Asked, identifier: str | None) -> Layout:
     """The layout of a file by its first line."""
     text = line.decode("utf-8-sig", "replace").rstrip("\r\n")
     if not line.endswith(b"\n") or not {"\0", "\r", "\ufffd"}.isdisjoint(text):
@@ -107,12 +118,23 @@ def layout_of(line: bytes, file: File, column: str | None, identifier: str | Non
     candidates = "\t" if is_tab_separated(file) else ",;\t|"
     separator = next((each for each in candidates if len(_names(text, each)) > 1), candidates[0])
     names = _names(text, separator)
-    released = wanted(column, names)
-    chosen = [names.index(released)]
-    if identifier is not None:
-        check_identifier(identifier, names, released)
-        chosen.append(names.index(identifier))
-    return Layout(len(line), ord(separator), len(names), tuple(chosen))
+    found = chosen(asked, names, identifier)
+    places = {name: names.index(column) for name, column in found.items()}
+    kinds = {value.name: value.categories is None for value in values_of(asked)} | {"id": False}
+    layout = Layout(
+        len(line),
+        ord(separator),
+        len(names),
+        tuple(places.values()),
+        tuple(kinds[each] for each in found),
+        tuple(found),
+    )
+    if identifier is not None and min(layout.values) < places["id"] < max(layout.values):
+        raise DataError(
+            f"{identifier!r} stands between the columns that are released, so that in a line with too many separators "
+            "values would decide who it is about; put it before or after them, or write the table as Parquet"
+        )
+    return layout
 
 
 def _names(text: str, separator: str) -> list[str]:
@@ -193,13 +215,14 @@ def _columns(block: bytes, layout: Layout) -> list[Any]:
         lines = np.flatnonzero(data[ends] == _NEWLINE)
     valid &= np.diff(lines, prepend=-1) == layout.fields
     cells = []
-    for kind, position in zip(("x", "id"), layout.wanted, strict=False):
+    for number, position in zip(layout.numbers, layout.wanted, strict=True):
         field = np.where(valid, lines - (layout.fields - 1) + position, 0)
         first = np.where(field > 0, ends[field - 1] + 1, 0)
-        cells.append(_cells(block, data, first, ends[field], valid, kind))
-    if len(cells) == 2 and not np.all(valid):
+        cells.append(_cells(block, data, first, ends[field], valid, number=number))
+    if "id" in layout.names and not np.all(valid):
         spoilt = [(int(i), block[starts[i] : ends[lines[i]]]) for i in np.flatnonzero(~valid)]
-        cells[1] = _with(cells[1], [(i, _identifier(line, layout)) for i, line in spoilt])
+        where = layout.separator, layout.fields, layout.values, layout.wanted[-1]
+        cells[-1] = with_identifiers(cells[-1], [(i, identifier_in(line, *where)) for i, line in spoilt])
     return cells
 
 
@@ -215,50 +238,13 @@ def _regular_columns(block: bytes, data: Any, ends: Any, layout: Layout) -> list
     fields = ends.reshape(-1, layout.fields)
     valid = np.ones(len(fields), dtype=bool)
     cells = []
-    for kind, position in zip(("x", "id"), layout.wanted, strict=False):
+    for number, position in zip(layout.numbers, layout.wanted, strict=True):
         first = fields[:, position - 1] + 1 if position else np.concatenate(([0], fields[:-1, -1] + 1))
-        cells.append(_cells(block, data, first, fields[:, position], valid, kind))
+        cells.append(_cells(block, data, first, fields[:, position], valid, number=number))
     return cells
 
 
-def _with(identifiers: Any, found: list[tuple[int, bytes | None]]) -> Any:
-    """The identifiers with some of them put in."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    mask = np.zeros(len(identifiers), dtype=bool)
-    mask[[index for index, _ in found]] = True
-    return pc.replace_with_mask(identifiers, pa.array(mask), pa.array([each for _, each in found], pa.large_binary()))
-
-
-def _identifier(line: bytes, layout: Layout) -> bytes | None:
-    """The identifier of a line that is not as it should be, or None."""
-    line = line.removesuffix(b"\r")
-    value, position = layout.wanted
-    if position < value:
-        found = _field(line, layout.separator, position)
-    else:
-        mirrored = _field(line[::-1], layout.separator, layout.fields - 1 - position)
-        found = None if mirrored is None else mirrored[::-1]
-    if found is not None and len(found) >= 2 and found[:1] == found[-1:] == b'"':
-        return found[1:-1].replace(b'""', b'"')
-    return found
-
-
-def _field(line: bytes, separator: int, position: int) -> bytes | None:
-    """The field at a position from the left, quotation marks included."""
-    start, count, inside = 0, 0, False
-    for index, byte in enumerate(line):
-        if byte == _QUOTE:
-            inside = not inside
-        elif byte == separator and not inside:
-            if count == position:
-                return line[start:index]
-            start, count = index + 1, count + 1
-    return line[start:] if count == position else None
-
-
-def _cells(block: bytes, data: Any, first: Any, last: Any, valid: Any, kind: str) -> Any:
+def _cells(block: bytes, data: Any, first: Any, last: Any, valid: Any, *, number: bool) -> Any:
     """An Arrow array of the bytes from first to last (excluded) of the block; null where the line is not valid."""
     import pyarrow as pa
 
@@ -268,7 +254,7 @@ def _cells(block: bytes, data: Any, first: Any, last: Any, valid: Any, kind: str
     if b'"' in block:
         quoted = (last - first >= 2) & (data[first] == _QUOTE) & (data[last - 1] == _QUOTE)
         first, last = first + quoted, last - quoted
-    if kind == "x":
+    if number:
         valid = valid & (last - first <= LONGEST)
     # offsets first, last, first, last, …: every second text is a cell, the others lie between
     offsets = np.empty(2 * len(first), np.int64)
@@ -277,11 +263,11 @@ def _cells(block: bytes, data: Any, first: Any, last: Any, valid: Any, kind: str
         offsets[np.repeat(~valid, 2)] = 0
         offsets = np.maximum.accumulate(offsets)
     every = np.arange(0, len(offsets), 2)
-    of_type, content = (pa.large_string(), _sanitised(block)) if kind == "x" else (pa.large_binary(), block)
+    of_type, content = (pa.large_string(), _sanitised(block)) if number else (pa.large_binary(), block)
     buffers = [None, pa.py_buffer(offsets), pa.py_buffer(content)]
     texts = pa.Array.from_buffers(of_type, len(offsets) - 1, buffers)
     found = texts.take(pa.array(every, mask=~valid))
-    return _unescaped(found, quoted) if kind == "id" and b'""' in block else found
+    return _unescaped(found, quoted) if not number and b'""' in block else found
 
 
 def _unescaped(identifiers: Any, quoted: Any) -> Any:

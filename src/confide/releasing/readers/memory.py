@@ -7,6 +7,7 @@ to hold: each cell is read by itself (`confide.releasing.readers.cells`).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -14,8 +15,9 @@ import numpy as np
 
 from confide.errors import InvalidArgument
 from confide.published.errors import DataError
-from confide.releasing.readers.cells import identifier_of, number_of
+from confide.releasing.readers.cells import identifier_of, label_of, number_of
 from confide.releasing.readers.engine import quietly
+from confide.releasing.readers.table.asked import Asked, Value, chosen, values_of
 
 _NUMBERS = (int, float, np.number, np.bool_)
 UNREADABLE = "the data cannot be read as numbers: give an array, a table or a path"
@@ -29,22 +31,32 @@ def read_at_most(stop: int) -> int:
     return 2 * stop + 1_000_000
 
 
-def arrow_table(data: Any, column: str | None, identifier: str | None, stop: int | None = None) -> Any:
-    """An Arrow table with a column `x` of numbers and, if an identifier is asked for, a column `id`."""
+def arrow_table(data: Any, asked: Asked, identifier: str | None, stop: int | None = None) -> Any:
+    """An Arrow table of the columns of values and, if an identifier is asked for, a column `id`."""
     import pyarrow as pa
 
-    columns = _columns(data)
+    columns, values = _columns(data), values_of(asked)
     if columns is None:
-        return pa.table({"x": quietly(lambda: _arrow(data, _numbers, stop), UNREADABLE)})
-    names = list(columns)
-    name = wanted(column, names)
-    chosen = {"x": quietly(lambda: _arrow(columns[name](), _numbers, stop), UNREADABLE)}
-    if identifier is not None:
-        check_identifier(identifier, names, name)
-        chosen["id"] = quietly(lambda: _arrow(columns[identifier](), _identifiers, stop), UNREADABLE)
-    if len({len(each) for each in chosen.values()}) > 1:
+        if len(values) > 1:
+            remedy = "give a table, or a dict of columns, with the columns of the statistic"
+            raise InvalidArgument("data", type(data).__name__, "has no columns by name", remedy)
+        return pa.table({values[0].name: quietly(lambda: _arrow(data, _cells_of(values[0]), stop), UNREADABLE)})
+    cells_of = {value.name: _cells_of(value) for value in values} | {"id": _texts}
+    found = {}
+    for name, column in chosen(asked, list(columns), identifier).items():
+        found[name] = quietly(partial(_read, columns, column, cells_of[name], stop), UNREADABLE)
+    if len({len(each) for each in found.values()}) > 1:
         raise DataError("the columns of the data are not equally long")
-    return pa.table(chosen)
+    return pa.table(found)
+
+
+def _cells_of(value: Value) -> Callable[[Any], Any]:
+    """What reads cells that have no declared type."""
+    return _numbers if value.categories is None else partial(_texts, text_of=label_of)
+
+
+def _read(columns: _Columns, name: str, objects: Callable[[Any], Any], stop: int | None) -> Any:
+    return _arrow(columns[name](), objects, stop)
 
 
 def with_name(data: Any, column: str | None) -> tuple[Any, str | None]:
@@ -57,28 +69,6 @@ def with_name(data: Any, column: str | None) -> tuple[Any, str | None]:
     if module not in ("pandas", "polars") or not isinstance(name, str) or not name or not hasattr(data, "to_frame"):
         return data, column
     return data.to_frame(), name if column is None else column
-
-
-def wanted(column: str | None, names: list[Any]) -> str:
-    """The column to release: the one that is named, or the only one."""
-    name = names[0] if column is None and len(names) == 1 else column
-    if name is not None and names.count(name) == 1:
-        return str(name)
-    problem = "must name one of several columns" if column is None else "is not a column of the data"
-    if names.count(name) > 1:
-        problem = "names several columns of the data"
-    raise InvalidArgument("column", column, problem, "name the column to release")
-
-
-def check_identifier(name: str, names: list[Any], released: str) -> None:
-    """Refuse the identifier of a part that is no column, or the very values that are released."""
-    remedy = "name the column of public identifiers"
-    if names.count(name) != 1:
-        raise InvalidArgument("part", name, "is not a column of the data", remedy)
-    if name == released:
-        raise InvalidArgument(
-            "part", name, "is the column that is released, so that values decide who is in it", remedy
-        )
 
 
 class _Columns:
@@ -194,8 +184,8 @@ def _numbers(cells: Any) -> Any:
     return pa.array(np.fromiter((number_of(cell) for cell in cells), np.float64, len(cells)))
 
 
-def _identifiers(cells: Any) -> Any:
+def _texts(cells: Any, text_of: Callable[[Any], str | None] = identifier_of) -> Any:
     """Objects of Python as texts, each by itself."""
     import pyarrow as pa
 
-    return pa.array([identifier_of(cell) for cell in cells], pa.large_string())
+    return pa.array([text_of(cell) for cell in cells], pa.large_string())

@@ -14,14 +14,14 @@ from typing import Any
 from confide.published.errors import DataError
 from confide.releasing.readers.engine import quietly
 from confide.releasing.readers.files import File
-from confide.releasing.readers.memory import check_identifier, wanted
+from confide.releasing.readers.table.asked import Asked, chosen
 
 #: how often the schema may change from file to file
 MOST_SCHEMAS = 200
 
 
-def parquet_tables(connection: Any, files: list[File], column: str | None, identifier: str | None) -> list[Any]:
-    """Tables with the columns asked for, named x and id, in the order of the files: one for each run of one schema."""
+def parquet_tables(connection: Any, files: list[File], asked: Asked, identifier: str | None) -> list[Any]:
+    """Tables of the columns asked for, in the order of the files: one for each run of one schema."""
     problem = "the file cannot be read as Parquet"
     schemas = quietly(lambda: [(_schema(connection, file), file) for file in files], problem)
     runs = [(schema, [file for _, file in run]) for schema, run in groupby(schemas, key=lambda each: each[0])]
@@ -30,14 +30,11 @@ def parquet_tables(connection: Any, files: list[File], column: str | None, ident
     tables = []
     for schema, run in runs:
         names = [name for name, _ in schema]
-        chosen = {"x": wanted(column, names)}
-        if identifier is not None:
-            check_identifier(identifier, names, chosen["x"])
-            chosen["id"] = identifier
+        found = chosen(asked, names, identifier)
         # a text that is no UTF-8 would be an error, which one record causes
-        text = any(kind == "VARCHAR" for name, kind in schema if name in chosen.values())
+        text = any(kind == "VARCHAR" for name, kind in schema if name in found.values())
         options = {"utf8_validation": "replace"} if text else {}
-        tables.append(quietly(partial(_table, connection, run, chosen, options), problem))
+        tables.append(quietly(partial(_table, connection, run, found, options), problem))
     return tables
 
 

@@ -1,8 +1,9 @@
 """Where records come from: arrays, tables in memory, files and databases, all as one Ibis table of numbers.
 
-The table has a column `x` of doubles, missing where a cell is no number, and, for a part by an identifier, a column
-`id`. What the columns of the source are is declared, by types or by the first line of a CSV file; no record decides how
-another one is read. Names of columns and tables reach an engine only through Ibis, which quotes them.
+The table has columns of doubles, `x` or `x0`, `x1`, …, missing where a cell is no number (codes of texts are never
+missing), and, for a part by an identifier, a column `id`. What the columns of the source are is declared, by types or
+by the first line of a CSV file; no record decides how another one is read. Names of columns and tables reach an engine
+only through Ibis, which quotes them.
 """
 
 from __future__ import annotations
@@ -18,12 +19,13 @@ from urllib.parse import urlsplit
 
 from confide.errors import InvalidArgument
 from confide.published.errors import DataError
-from confide.releasing.readers.cells import identifier, number
+from confide.releasing.readers.cells import code, identifier, label, number
 from confide.releasing.readers.delimited import Delimited
 from confide.releasing.readers.engine import check_functions, check_types, duckdb, quietly
 from confide.releasing.readers.files import REMOTE, File, files_of, is_parquet
-from confide.releasing.readers.memory import arrow_table, check_identifier, wanted
+from confide.releasing.readers.memory import arrow_table
 from confide.releasing.readers.parquet import count_of, parquet_tables
+from confide.releasing.readers.table.asked import Asked, Value, chosen, values_of
 
 #: engines whose arithmetic is checked against exact fractions by the tests, by Ibis's names for them
 ENGINES = ("duckdb", "postgres", "pyspark")
@@ -57,7 +59,7 @@ class Source:
 
 def open_source(
     data: Any,
-    column: str | None,
+    asked: Asked,
     table: str | None,
     also: str | None = None,
     stop: int | None = None,
@@ -65,27 +67,28 @@ def open_source(
 ) -> Source:
     """The source behind whatever a user gave as data.
 
-    `also` is the column of an identifier that is needed, `stop` how many records there must be, where that is said, and
-    `files` the files behind a path, where they were looked up before.
+    `asked` names a column of numbers, or several of numbers and of texts with public lists; `also` is the column of an
+    identifier that is needed, `stop` how many records there must be, where that is said, and `files` the files behind a
+    path, where they were looked up before.
     """
     import ibis
     from ibis.backends import BaseBackend
 
     if isinstance(data, ibis.expr.types.Column):
-        return _of_database(_backend(data), data.name("x").as_table(), "x", also)
+        return _of_database(_backend(data), data.name("x").as_table(), _alone(asked), also)
     if isinstance(data, ibis.expr.types.Table):
-        return _of_database(_backend(data), data, column, also)
+        return _of_database(_backend(data), data, asked, also)
     if isinstance(data, BaseBackend):
-        return _of_database(data, _table(data, table), column, also)
+        return _of_database(data, _table(data, table), asked, also)
     if not isinstance(data, str | Path):
-        return _owned(duckdb(), lambda connection: _of_memory(connection, data, column, also, stop))
+        return _owned(duckdb(), lambda connection: _of_memory(connection, data, asked, also, stop))
     text = str(data)
     scheme = _scheme(text)
     if not scheme or scheme in (*REMOTE, "file"):
-        return _owned(duckdb(), lambda connection: _of_files(connection, text, column, also, stop, files))
+        return _owned(duckdb(), lambda connection: _of_files(connection, text, asked, also, stop, files))
     if not isinstance(table, str) or not table:
         raise _no_table(table)
-    return _owned(_connect(text), lambda connection: _of_database(connection, _table(connection, table), column, also))
+    return _owned(_connect(text), lambda connection: _of_database(connection, _table(connection, table), asked, also))
 
 
 def identity_of(data: Any, table: str | None) -> str | None:
@@ -121,31 +124,45 @@ def _owned(connection: Any, opened: Callable[[Any], Source]) -> Source:
     return replace(source, owned=True)
 
 
-def _of_memory(connection: Any, data: Any, column: str | None, also: str | None, stop: int | None) -> Source:
-    arrow = arrow_table(data, column, also, stop)
+def _of_memory(connection: Any, data: Any, asked: Asked, also: str | None, stop: int | None) -> Source:
+    arrow = arrow_table(data, asked, also, stop)
     problem = "the data cannot be read as numbers: DuckDB lacks their type"
     # DuckDB looks at types here, so that what it cannot read is refused whatever the records hold
     quietly(lambda: connection.con.register("records", arrow), problem)
     records = quietly(lambda: connection.table("records"), problem)
-    return Source(connection, _readable(records, "duckdb", column, also), ordered=True, rows=arrow.num_rows)
+    return Source(connection, _readable(records, "duckdb", asked, also), ordered=True, rows=arrow.num_rows)
 
 
 def _of_files(
-    connection: Any, path: str, column: str | None, also: str | None, stop: int | None, held: Sequence[File] | None
+    connection: Any, path: str, asked: Asked, also: str | None, stop: int | None, held: Sequence[File] | None
 ) -> Source:
     parquet = is_parquet(path)
     remote = _scheme(path) in REMOTE
     files = list(held or (_remote_files(connection, path) if remote else files_of(path.removeprefix("file://"))))
     if parquet:
-        tables = parquet_tables(connection, files, column, also)
-        readable = [_readable(table, "duckdb", column, also) for table in tables]
+        tables = parquet_tables(connection, files, asked, also)
+        readable = [_readable(table, "duckdb", asked, also) for table in tables]
         problem = f"the files {path!r} hold identifiers of different kinds"
         table = quietly(lambda: reduce(lambda first, second: first.union(second), readable), problem)
         return Source(connection, table, ordered=True, rows=count_of(connection, files))
-    connection.con.register("records", Delimited(files, column, also, stop))
+    connection.con.register("records", Delimited(files, asked, also, stop))
     records = connection.table("records")
+    cells = {each.name: _cell(records[each.name], each) for each in values_of(asked)}
+    return Source(connection, records.mutate(**cells), ordered=True)
+
+
+def _cell(column: Any, value: Value) -> Any:
+    """A column of texts from a file as doubles."""
     # in bytes that were made plain for it, DuckDB's numbers are those of the rule for texts
-    return Source(connection, records.mutate(x=records["x"].try_cast("float64")), ordered=True)
+    return column.try_cast("float64") if value.categories is None else code(column, value.categories)
+
+
+def _alone(asked: Asked) -> tuple[Value, ...]:
+    """What is asked for, of a single column, which is called x."""
+    values = values_of(asked)
+    if len(values) > 1:
+        raise InvalidArgument("data", "a column", "is no table", "give the Ibis table that has all columns")
+    return (replace(values[0], column="x"),)
 
 
 def _remote_files(connection: Any, path: str) -> list[File]:
@@ -164,44 +181,45 @@ def _remote_files(connection: Any, path: str) -> list[File]:
     return [File(url, url) for url in files]
 
 
-def _of_database(connection: Any, table: Any, column: str | None, also: str | None) -> Source:
+def _of_database(connection: Any, table: Any, asked: Asked, also: str | None) -> Source:
     if connection.name not in ENGINES:
         raise DataError(
             f"exact whole numbers are not known to come out of {connection.name}; "
             f"use {', '.join(ENGINES)}, or export the column to a Parquet file"
         )
-    names = list(table.columns)
-    released = wanted(column, names)
-    chosen = {"x": table[released]}
-    if also is not None:
-        check_identifier(also, names, released)
-        chosen["id"] = table[also]
-    readable = _readable(table.select(**chosen), connection.name, column, also)
+    found = chosen(asked, list(table.columns), also)
+    columns = table.select(**{name: table[column] for name, column in found.items()})
+    readable = _readable(columns, connection.name, asked, also)
     if connection.name != "duckdb":
         return Source(connection, readable)
     check_functions(connection)
-    check_types(connection, table.select(**chosen))
-    return Source(connection, _without_statistics(readable))
+    own = check_types(connection, columns)
+    return Source(connection, readable if own else _without_statistics(readable, values_of(asked)))
 
 
-def _without_statistics(table: Any) -> Any:
+def _without_statistics(table: Any, values: Sequence[Value]) -> Any:
     """The same numbers, of which DuckDB's optimiser knows nothing.
 
     A view over Parquet files has their statistics, which know nothing of NaN: by them tests for it are left out,
     because of another record's value. Our own connection does not use them (`engine`); somebody else's is not ours to
-    change.
+    change. Statistics of DuckDB's own tables count NaN as the largest number, as its comparisons do.
     """
     import ibis
 
-    return table.mutate(x=table["x"] + ibis.random() * ibis.literal(0.0))
+    return table.mutate(**{each.name: table[each.name] + ibis.random() * ibis.literal(0.0) for each in values})
 
 
-def _readable(table: Any, engine: str, column: str | None, also: str | None) -> Any:
-    """The table of numbers and identifiers from one of the columns as they are, by their declared types."""
-    found = {"x": number(table["x"], engine)}
-    if found["x"] is None:
-        named = "" if column is None else f" {column!r}"
-        raise DataError(f"the column{named} holds {table['x'].type()}, not numbers; convert it before the release")
+def _readable(table: Any, engine: str, asked: Asked, also: str | None) -> Any:
+    """The table of doubles and identifiers from one of the columns as they are, by their declared types."""
+    found = {}
+    for value in values_of(asked):
+        cells = table[value.name]
+        read = number(cells, engine) if value.categories is None else label(cells, engine)
+        if read is None:
+            named = "" if value.column is None else f" {value.column!r}"
+            wants = "numbers" if value.categories is None else "texts or whole numbers"
+            raise DataError(f"the column{named} holds {cells.type()}, not {wants}; convert it before the release")
+        found[value.name] = read if value.categories is None else code(read, value.categories)
     if also is not None:
         found["id"] = identifier(table["id"], engine)
         if found["id"] is None:
