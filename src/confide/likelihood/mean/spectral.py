@@ -124,13 +124,14 @@ def _inverted(model: Model, thetas: Floats, values: Floats) -> Floats:
     groups = plan(model, thetas)
     for group in (each for each in groups if not each.slow):
         result[group.index], cut[group.index] = _at_values(group, thetas[group.index], values)
-    if rounded.coarse(model):
+    cells = rounded.coarse(model) and model.population.rows is None  # of one column
+    if cells:
         _by_cells(model, thetas, values, result, cut, _QUICK)
     lost = _lost(result, cut)
     for group in groups:
         if np.any(lost[group.index]):
             _decide(group, lost[group.index], values, result, cut)
-    if rounded.coarse(model):
+    if cells:
         _by_cells(model, thetas, values, result, cut, _CAREFUL)
     _require_decay(model, values, result, cut)
     return result
