@@ -9,6 +9,8 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+#: texts that a list of categories may have, in a statistic and in a file: far beyond any use, far below any harm
+MOST_CATEGORIES = 500
 #: each: what the command line calls it, and its class (a population: its function)
 STATISTICS = {
     "mean": "Mean",

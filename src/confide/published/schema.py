@@ -9,8 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from confide.registry import MECHANISMS, STATISTICS
-from confide.statistic.columns import MOST_CATEGORIES
+from confide.registry import MECHANISMS, MOST_CATEGORIES, STATISTICS
 
 #: limits on what a file may hold: far beyond any use, far below any harm
 MOST_EXPRESSIONS = 1000

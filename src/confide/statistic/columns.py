@@ -13,11 +13,12 @@ import numpy as np
 
 from confide.errors import InvalidArgument
 from confide.expression.parse import FUNCTIONS, MAX_LENGTH
+from confide.registry import MOST_CATEGORIES
 
 Pair = tuple[float, float]
 
 #: categories of a column of text, and how many of them a sentence lists
-MOST_CATEGORIES, _MOST_TOLD = 500, 6
+_MOST_TOLD = 6
 #: a name in a text, not the exponent of a number
 _WORD = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
 
