@@ -17,7 +17,7 @@ from confide.registry import MOST_CATEGORIES
 
 Pair = tuple[float, float]
 
-#: categories of a column of text, and how many of them a sentence lists
+#: how many categories of a column of text a sentence lists
 _MOST_TOLD = 6
 #: a name in a text, not the exponent of a number
 _WORD = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
