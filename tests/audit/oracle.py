@@ -179,11 +179,19 @@ def _information(question: Question, cells: int, width: float, points: int) -> n
         return record(question, theta, cells, parts, bounds)
 
     grid = means.grid_of(law(question.theta), n, question.noise, points)
-    widths = [width * max(abs(t), 0.25) for t in question.theta]
+    # an extreme of n records whose support moves is as near its end as a share of 1/n, and p curves as fast
+    near = min(1.0, 8.0 / _of_extreme(question)) if question.family.moving else 1.0
+    widths = [near * width * max(abs(t), 0.25) for t in question.theta]
     matrix = scores.information(
         lambda theta: means.profile(law(theta), n, question.noise, grid), question.theta, widths, grid.step
     )
     return matrix * (question.n if question.kind == "each" else 1)
+
+
+def _of_extreme(question: Question) -> int:
+    """The number of records of which one is the first or the last; 1 where none is."""
+    extreme = question.kind == "rank" and rank_of(question) in (1, question.n)
+    return question.n if extreme else 1
 
 
 def posterior(question: Question, y, prior_log_density, windows, reach, points=97):
