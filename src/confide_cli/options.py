@@ -171,7 +171,7 @@ SchemaName = Annotated[
 ]
 
 Experiment = Annotated[
-    str, typer.Argument(metavar="WHAT", help="all, example-1 … example-4, or section-5.1 … section-5.6.")
+    str, typer.Argument(metavar="WHAT", help="all, example-1 … example-4, section-5.1 … section-5.6, or batches.")
 ]
 Full = Annotated[bool, typer.Option("--full", help="The paper's own sizes, which take much longer.")]
 Place = Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Where figures, tables and the page go.")]
