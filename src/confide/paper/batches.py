@@ -168,7 +168,7 @@ def _draw(small: Any, levels: tuple[float, ...], large: Any) -> Any:
         told = by_size["information"] / rows[rows["size"] == 0]["information"].max()
         axes[0].plot(by_size["size"], told, label=f"ε = {level:g}", **style(index, markers=True))
     label(
-        axes[0], f"batches of m, n = {N}", "m, the records of a batch", "share of the best direct statistic", log="xy"
+        axes[0], f"batches of m, n = {N}", "m, the records of a batch", "share of the best direct one", log="xy"
     )
     axes[0].set_xticks(SIZES, map(str, SIZES))
     axes[0].minorticks_off()
