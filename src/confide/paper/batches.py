@@ -167,9 +167,7 @@ def _draw(small: Any, levels: tuple[float, ...], large: Any) -> Any:
         by_size = rows[rows["size"] > 0]
         told = by_size["information"] / rows[rows["size"] == 0]["information"].max()
         axes[0].plot(by_size["size"], told, label=f"ε = {level:g}", **style(index, markers=True))
-    label(
-        axes[0], f"batches of m, n = {N}", "m, the records of a batch", "share of the best direct one", log="xy"
-    )
+    label(axes[0], f"batches of m, n = {N}", "m, the records of a batch", "share of the best direct one", log="xy")
     axes[0].set_xticks(SIZES, map(str, SIZES))
     axes[0].minorticks_off()
     for index, name in enumerate((*DIRECT, f"batches of {_SHOWN}")):
