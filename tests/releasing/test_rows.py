@@ -143,6 +143,13 @@ def test_any_other_text_is_other():
             step,
             5 * step,
         ]
+    truth = plan_of(cf.Channel(cf.Mean("smokes == 0", categories={"smokes": ["true"]}), GAUSSIAN, n=3))
+    for cells in (
+        [True, False, None],
+        pd.Series([True, False, None], dtype="boolean"),
+        ["true", "True", np.bool_(False)],
+    ):
+        assert numbers(truth, {"smokes": cells}) == [round(1 / truth.grid.step)]
     codes = plan_of(cf.Channel(cf.Mean("ward == 0", categories={"ward": ["7"]}), GAUSSIAN, n=3))
     one = round(1 / codes.grid.step)
     for cells in ([7, 8, 7], [7.0, 7.5, 7.0], ["7", "7.0", "7"], np.array([7, 9, 7], dtype="uint8"), ["7", "٧", 7]):

@@ -122,7 +122,9 @@ def _facts(release: Release) -> dict[str, Any]:
         around = "" if margin is None else f" ± {margin:.2g}"
         facts |= {f"{channel.statistic.noun} {s}": f"{shown(channel, float(value))}{around}" for s, value in each}
     near = nearness(channel)
-    return facts | {"noise ± (90%)": None if near == "–" else near, "guarantee": str(release.guarantee)}
+    protected = channel.protects and f"{channel.protects.upper()}, not a person, who may have several"
+    facts |= {"noise ± (90%)": None if near == "–" else near, "guarantee": str(release.guarantee)}
+    return facts | {"protected": protected}
 
 
 def columns_told(release: Release) -> str | None:
