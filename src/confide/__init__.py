@@ -15,13 +15,18 @@ if typing.TYPE_CHECKING:
     from confide import datasets, populations
     from confide.channel import Channel
     from confide.contrasting import Contrast, contrast
+    from confide.denoising import TrueCounts, denoise
     from confide.design import (
+        Adaptive,
+        Bracket,
         Comparison,
         Family,
         Optimum,
         Pilot,
         Requirement,
         Study,
+        adapt,
+        bracket,
         compare,
         families,
         optimize,
@@ -50,7 +55,7 @@ if typing.TYPE_CHECKING:
     from confide.inference.methods import MH, MHAAR, NUTS, PMMH, Correlated, Gibbs, Grid, OwnKernel
     from confide.inference.sbc import sbc
     from confide.information import Information, information
-    from confide.likelihood import Normal, Order, PerRecord, Pool, Response, Route, Share, Spectral
+    from confide.likelihood import Cells, Normal, Order, PerRecord, Pool, Response, Route, Share, Spectral
     from confide.mechanism import (
         Exponential,
         Gaussian,
@@ -71,15 +76,18 @@ if typing.TYPE_CHECKING:
     from confide.published.verify import verify
     from confide.releasing import Audit, Ledger, audit, release
     from confide.reporting import report
-    from confide.statistic import Count, Each, Maximum, Mean, Median, Minimum, Quantile, Statistic, Sum
+    from confide.statistic import Count, Each, Histogram, Maximum, Mean, Median, Minimum, Quantile, Statistic, Sum
 
 __all__ = [
     "AccuracyError",
+    "Adaptive",
     "ApproxDP",
     "ApproximationWarning",
     "Audit",
+    "Bracket",
     "BudgetError",
     "Calibration",
+    "Cells",
     "Channel",
     "Comparison",
     "ConfideError",
@@ -102,6 +110,7 @@ __all__ = [
     "Grid",
     "Grouped",
     "Hashed",
+    "Histogram",
     "ImputationWarning",
     "IncompatibleError",
     "Information",
@@ -153,15 +162,19 @@ __all__ = [
     "Statistic",
     "Study",
     "Sum",
+    "TrueCounts",
     "Unlimited",
     "Walk",
     "ZCDP",
     "account",
+    "adapt",
     "audit",
+    "bracket",
     "compare",
     "compose",
     "contrast",
     "datasets",
+    "denoise",
     "estimate",
     "families",
     "infer",
@@ -186,8 +199,8 @@ _LAZY = {
         "confide.channel": ("Channel",),
         "confide.contrasting": ("Contrast", "contrast"),
         "confide.design": (
-            "Comparison", "Family", "Optimum", "Pilot", "Requirement", "Study", "compare", "families", "optimize",
-            "pilot", "require", "study",
+            "Adaptive", "Bracket", "Comparison", "Family", "Optimum", "Pilot", "Requirement", "Study", "adapt",
+            "bracket", "compare", "families", "optimize", "pilot", "require", "study",
         ),
         "confide.errors": (
             "AccuracyError", "ApproximationWarning", "ConfideError", "ConfideWarning", "ExpressionError",
@@ -195,6 +208,7 @@ _LAZY = {
             "PrivacyError", "RangeError",
         ),
         "confide.expression": ("Expression",),
+        "confide.denoising": ("TrueCounts", "denoise"),
         "confide.frequentist": ("Estimate", "EstimateContrast", "estimate"),
         "confide.inference": ("Calibration", "Walk", "infer", "sbc"),
         "confide.inference.method": ("Method",),

@@ -57,7 +57,7 @@ class Channel:
                 "statistic",
                 self.statistic,
                 "is not a statistic",
-                "use Mean, Median, Quantile, Maximum, Minimum, Each, Sum or Count",
+                "use Mean, Median, Quantile, Maximum, Minimum, Each, Sum, Count or Histogram",
             )
         if not isinstance(self.mechanism, Mechanism):
             raise InvalidArgument(
@@ -157,7 +157,7 @@ class Channel:
         the noise (± 493, 90%) is wider than all that the median can be, which is from 0 to 60: the published number
         will say almost nothing; narrow the bounds, use more records, a larger privacy parameter or another mechanism
         """
-        if self.statistic.totals:
+        if self.statistic.totals or self.statistic.tallies:
             return None  # the more records, the larger a sum is beside its noise
         ends, noise = self.statistic.ranges, self.law.least_margin(self.statistic, self.n)
         widest = max(high - low for low, high in ends)
@@ -251,6 +251,8 @@ class Channel:
         one = "The published number" if self.value_shape == () else "Each published number"
         own = self.statistic.per_record
         about = "its record's clipped value" if own else "that statistic of the clipped records"
+        if self.statistic.tallies:
+            about = "the count of its cell"
         lines = []
         if margin is not None and not self.law.noiseless:
             lines.append(f"{one} will lie within ± {margin:.2g} of {about} (90%).")

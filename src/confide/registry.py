@@ -19,6 +19,7 @@ STATISTICS = {
     "each": "Each",
     "sum": "Sum",
     "count": "Count",
+    "histogram": "Histogram",
 }
 MECHANISMS = {
     "laplace": "Laplace",
@@ -32,6 +33,7 @@ MECHANISMS = {
 FAMILIES = {
     "power": "Power",
     "clip": "Clip",
+    "each_clip": "EachClip",
     "threshold": "Threshold",
     "quantile": "QuantileLevel",
     "score": "ClippedScore",
@@ -41,6 +43,7 @@ ROUTES = {
     "response": "Response",
     "records": "PerRecord",
     "share": "Share",
+    "cells": "Cells",
     "spectral": "Spectral",
     "order": "Order",
     "pool": "Pool",

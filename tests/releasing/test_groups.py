@@ -153,3 +153,42 @@ def test_groups_of_private_sizes(tmp_path):
         cf.release(total, PEOPLE, column="x", by="sex", groups=GROUPS)
     with pytest.raises(InvalidArgument, match="more than once"):
         cf.release(total, PEOPLE, column="x", by="sex", groups=["f", "f"])
+
+
+def _in_groups(data, table, values):
+    plan = plan_of(cf.Channel(cf.Sum("x", bounds=(0, 1)), cf.Laplace(cf.PureDP(1.0))))
+    sums = [numbers(plan, data, "x", table, part=cf.Grouped("sex", value))[0] for value in values]
+    return [float(total * plan.grid.step) for total in sums]
+
+
+@pytest.mark.parametrize("kind", ["varchar COLLATE NOCASE", "varchar COLLATE NOCASE.NOACCENT", "varchar", "blob"])
+@pytest.mark.parametrize("default", ["", "NOCASE"])
+def test_nobody_is_in_two_groups_that_duckdb_takes_for_equal(kind, default):
+    """f and F are charged in parallel, so no record may be in both, whatever the table's collation."""
+    import ibis
+
+    connection = ibis.duckdb.connect()
+    connection.raw_sql(f"SET default_collation = '{default}'")
+    connection.raw_sql(f"CREATE TABLE people (x double, sex {kind})")
+    connection.raw_sql("INSERT INTO people VALUES (1, 'f'), (1, 'f'), (1, 'F'), (0.5, 'm')")
+    assert _in_groups(connection, "people", ["f", "F", "m", "M"]) == [2.0, 1.0, 0.5, 0.0]
+
+
+@pytest.mark.parametrize("kind", ["char(4)", "varchar(4)", "text", "text COLLATE blind"])
+def test_nobody_is_in_two_groups_that_postgres_takes_for_equal(kind, postgres):
+    import ibis
+
+    connection = ibis.connect(postgres)
+    try:
+        if "blind" in kind:
+            query = "CREATE COLLATION IF NOT EXISTS blind (provider = icu, locale = 'und-u-ks-level2', deterministic = false)"
+            connection.raw_sql(query).close()
+    except Exception:
+        connection.disconnect()
+        pytest.skip("this server has no ICU")
+    connection.raw_sql("DROP TABLE IF EXISTS people_in_groups").close()
+    connection.raw_sql(f"CREATE TABLE people_in_groups (x double precision, sex {kind})").close()
+    connection.raw_sql("INSERT INTO people_in_groups VALUES (1, 'f'), (1, 'f'), (0.5, 'F')").close()
+    connection.con.commit()
+    connection.disconnect()
+    assert _in_groups(postgres, "people_in_groups", ["f", "F", "f ", "m"]) == [2.0, 0.5, 0.0, 0.0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from confide._call import remembered
@@ -16,6 +17,7 @@ from confide.inference.kernel import Kernel
 from confide.inference.method import Lengths, Method
 from confide.inference.methods import as_method
 from confide.inference.problem import Problem, read
+from confide.inference.sampling.normality import edgeworth
 from confide.likelihood import Route, as_route
 from confide.likelihood.joint import joint_route
 from confide.likelihood.joint_law import Joint
@@ -85,7 +87,10 @@ def infer(
     joint = _joint(problem, route, chosen) if chosen is None or chosen.on_likelihood else None
     if chosen is None:
         chosen = quickest(problem, joint, options)
-    return chosen.posterior(problem, joint, fused_key(as_key(key)), lengths)
+    found = chosen.posterior(problem, joint, fused_key(as_key(key)), lengths)
+    if joint is None or not joint.approximate:
+        return found
+    return replace(found, diagnostics=replace(found.diagnostics, clt=edgeworth(problem, found)))
 
 
 def _joint(problem: Problem, route: str | Route, method: Method | None) -> Joint | None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from confide import registry
 from confide.errors import ApproximationWarning, IncompatibleError, InvalidArgument
+from confide.likelihood.cells.route import Cells
 from confide.likelihood.local.records import PerRecord
 from confide.likelihood.local.response import Response
 from confide.likelihood.mean.normal import Normal
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ROUTES",
+    "Cells",
     "Normal",
     "Order",
     "PerRecord",
