@@ -15,6 +15,7 @@ from confide.inference.choose import quickest
 from confide.inference.kernel import Kernel
 from confide.inference.method import Lengths, Method
 from confide.inference.methods import as_method
+from confide.inference.number import joint_of_private, with_number
 from confide.inference.problem import Problem, read
 from confide.likelihood import Route, as_route
 from confide.likelihood.joint import joint_route
@@ -85,12 +86,15 @@ def infer(
     joint = _joint(problem, route, chosen) if chosen is None or chosen.on_likelihood else None
     if chosen is None:
         chosen = quickest(problem, joint, options)
-    return chosen.posterior(problem, joint, fused_key(as_key(key)), lengths)
+    found = chosen.posterior(problem, joint, fused_key(as_key(key)), lengths)
+    return found if problem.number is None else with_number(found, joint, as_key(key))
 
 
 def _joint(problem: Problem, route: str | Route, method: Method | None) -> Joint | None:
     """The joint likelihood; None where `auto`, which is no method yet, has to go without one."""
     free = method is None and as_route(route) is None
+    if problem.number is not None:
+        return joint_of_private(problem, as_route(route), method)
     try:
         joint = joint_route(problem.models, route, problem.same_records)
     except IncompatibleError:
@@ -107,7 +111,7 @@ def _joint(problem: Problem, route: str | Route, method: Method | None) -> Joint
 
 def _normal_is_all(problem: Problem) -> bool:
     """Whether the central limit theorem may stand in for the exact law: not for few records, where z is cheap."""
-    return all(channel.n >= 1000 for channel in problem.channels)
+    return all(channel.n is None or channel.n >= 1000 for channel in problem.channels)
 
 
 def _affordable(problem: Problem) -> None:

@@ -1,0 +1,315 @@
+"""Releases of one private number of records: p(y₀, y₁, … | θ), summed over n.
+
+A component of s that is constant counts the records. What noisy counts and the prior say of n is a weight
+
+    w(n) = π(n) Π_j g_j(y_j − c_j n),
+
+and the rest is about θ: p(y | θ) = Σ_n w(n) p_n(y | θ). One sum beside the counts is inverted for all n at once
+(`terms`), exactly. Several are jointly normal given n, by the central limit theorem, each with its own noise.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logsumexp
+
+from confide.channel import Channel
+from confide.errors import IncompatibleError
+from confide.likelihood.joint_law import Joint, checked
+from confide.likelihood.mean.normal import Normal, convolved
+from confide.likelihood.mean.same_records import SameRecords, log_density_of_many
+from confide.likelihood.noise.lattice import lattice_spacing
+from confide.likelihood.record_law.fixed import record_law
+from confide.likelihood.record_law.moments import MovingLaw, law_for, moments, moments_at, nodes_at
+from confide.likelihood.record_law.traced import moving_law
+from confide.likelihood.route import Floats
+from confide.likelihood.totals.inversion import NumberTerms, Records, log_noise
+from confide.likelihood.totals.number import NumberPrior, hull_of
+from confide.likelihood.totals.terms import number_terms
+from confide.mechanism.noise import Noise
+from confide.model import Model
+from confide.statistic import Mean, Statistic
+
+#: nats below the largest weight at which counts rule an n out, and what they do for several sums
+_HULL, _HULL_OF_MANY = 90.0, 60.0
+#: frequencies that nodes serve, times the spread of a record, and times the width of its range; radians a panel holds
+_HIGHEST, _MOST_PHASE, _PHASE = 120.0, 2e4, 14.0
+#: θ whose terms are held together
+_TOGETHER = 128
+
+
+@dataclass(frozen=True)
+class Component:
+    """One published number: which expression of which model, its noise and its value."""
+
+    model: Model
+    index: int
+    value: float
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The certified range of s."""
+        return self.model.channel.statistic.ranges[self.index]
+
+    @property
+    def constant(self) -> bool:
+        """Whether it counts records."""
+        return self.ends[0] == self.ends[1]
+
+    @property
+    def noise(self) -> Noise:
+        """What was added."""
+        noise = self.model.channel.law.added
+        assert noise is not None
+        return noise
+
+    @property
+    def statistic(self) -> Statistic:
+        """s alone, as a mean has it."""
+        statistic = self.model.channel.statistic
+        bounds: Any = getattr(statistic.bounds, "by_name", statistic.bounds)
+        return Mean(statistic.transforms[self.index], bounds)
+
+    def log_count(self, numbers: Floats) -> Floats:
+        """log g(y − cn) of a constant c."""
+        return np.asarray(log_noise(self.noise, self.value, self.ends[0] * numbers))
+
+
+@dataclass(frozen=True, eq=False)
+class PrivateNumber(Joint):
+    """Counts and sums of the same records, whose number is private. The values belong to it: they say which n count."""
+
+    models: tuple[Model, ...]
+    values: tuple[Any, ...]
+    prior: NumberPrior
+
+    def __post_init__(self) -> None:
+        for model in self.models:
+            if model.channel.law.added is None:
+                raise IncompatibleError(
+                    f"{model.channel.mechanism!r} does not add noise, and n is private; use another"
+                )
+        if not self.prior.proper and not any(part.constant and part.ends[0] != 0 for part in self.components):
+            raise IncompatibleError(
+                "the releases say nothing of the number of records, which is private, and its prior is flat; release a "
+                'Count too, or give it a proper prior beside the others, such as "n": dist.Poisson(2000.0)'
+            )
+        rough = [part for part in self.sums if not part.noise.normal]
+        if len(self.sums) > 1 and len(rough) > 1:
+            raise IncompatibleError(
+                "several sums of a private number of records, more than one of them with noise that is not Gaussian, "
+                "have no likelihood in closed form; release them with Gaussian noise, or infer from one of them"
+            )
+
+    @cached_property
+    def components(self) -> tuple[Component, ...]:
+        """All published numbers."""
+        return tuple(
+            Component(model, j, float(number))
+            for model, value in zip(self.models, self.values, strict=True)
+            for j, number in enumerate(np.ravel(np.asarray(value)))
+        )
+
+    @cached_property
+    def sums(self) -> tuple[Component, ...]:
+        """Those that are about θ."""
+        return tuple(part for part in self.components if not part.constant)
+
+    @property
+    def exact(self) -> bool:
+        """Whether there is no approximation: where at most one sum stands beside the counts."""
+        return len(self.sums) <= 1
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """As routes are called."""
+        return "numbers" if self.exact else Normal.name
+
+    @property
+    def error(self) -> str:  # type: ignore[override]
+        """For people."""
+        return "none (checked)" if self.exact else Normal.error
+
+    @property
+    def approximate(self) -> bool:  # type: ignore[override]
+        """Whether its error is not known."""
+        return not self.exact
+
+    def log_weight(self, numbers: Floats) -> Floats:
+        """log w(n)."""
+        total = self.prior.log_prob(numbers)
+        for part in self.components:
+            if part.constant:
+                total = total + part.log_count(numbers)
+        return total
+
+    @cached_property
+    def hull(self) -> Floats:
+        """Where counts and prior alone would have n."""
+        guesses = [part.value / part.ends[0] for part in self.components if part.constant and part.ends[0] != 0]
+        return hull_of(self.log_weight, [*guesses, *self.prior.typical()], _HULL if self.exact else _HULL_OF_MANY)
+
+    def check(self, values: Sequence[Any]) -> tuple[Any, ...]:
+        """By the normal route of each release, as for any that adds noise."""
+        return checked(self.models, [Normal()] * len(self.models), values)
+
+    def log_likelihood(self, thetas: Any, values: Sequence[Any] = ()) -> Floats:
+        """log Σ_n w(n) p_n(y | θ) at all θ."""
+        del values
+        thetas = np.asarray(thetas, dtype=np.float64)
+        found = np.empty(len(thetas))
+        for group, terms in self.number_terms(thetas):
+            with np.errstate(divide="ignore"):
+                found[group] = logsumexp(terms.log_terms, axis=1)
+        return found
+
+    def number_terms(self, thetas: Floats) -> list[tuple[NDArray[np.intp], NumberTerms]]:
+        """log w(n) p_n(y | θ) for every n that counts, in groups of θ."""
+        if not self.sums:
+            numbers = np.arange(self.hull[0], self.hull[1] + 1)
+            log_w = np.broadcast_to(self.log_weight(numbers), (len(thetas), numbers.size))
+            return [(np.arange(len(thetas)), NumberTerms(numbers, log_w))]
+        if len(self.sums) > 1:
+            return self._normal_terms(thetas)
+        part, rest = self.sums[0], []
+        spacing = _spacing(part.model.population, part.statistic)
+        for alike in _alike(part, thetas, spacing):
+            records, highest = _records(part, thetas[alike], spacing)
+            found = number_terms(
+                records, part.value, part.noise, self.log_weight, self.hull, (spacing, highest),
+                partial(_alone, part, thetas[alike]),
+            )  # fmt: skip
+            for group, terms in found:
+                where = alike[group]
+                if terms is not None:
+                    rest.append((where, terms))
+                else:  # next to no mass is there, or too many n: the normal law says as much
+                    rest += [(where[each], more) for each, more in self._normal_terms(thetas[where])]
+        return rest
+
+    @cached_property
+    def _many(self) -> tuple[Any, tuple[Noise, ...], Floats, Floats, Floats]:
+        """The sums as one vector mean, their noises and values, and the n that the counts allow with their weights."""
+        bounds = {part.model.channel.statistic.bounds for part in self.sums}
+        if len(bounds) == 1:
+            parts = [part.model.channel.statistic.transforms[part.index] for part in self.sums]
+            one = next(iter(bounds))
+            statistic = Mean(parts if len(parts) > 1 else parts[0], getattr(one, "by_name", one))
+        else:
+            alone = [Model(part.model.population, Channel(part.statistic, part.model.channel.assuming(1).mechanism, 1))
+                     for part in self.sums]  # fmt: skip
+            statistic = SameRecords(tuple(alone)).statistic
+        numbers = np.arange(self.hull[0], self.hull[1] + 1)
+        if numbers.size > 2**20:
+            raise IncompatibleError("the number of records is not known to a million; release a Count with less noise")
+        values = np.asarray([part.value for part in self.sums])
+        return statistic, tuple(part.noise for part in self.sums), values, numbers, self.log_weight(numbers)
+
+    def _normal_terms(self, thetas: Floats) -> list[tuple[NDArray[np.intp], NumberTerms]]:
+        statistic, noises, values, numbers, log_w = self._many
+        population, found = self.models[0].population, []
+        size = max(1, min(_TOGETHER, 2**21 // numbers.size))
+        law = law_for(population, statistic, thetas)
+        for start in range(0, len(thetas), size):
+            group = np.arange(start, min(start + size, len(thetas)))
+            padded = np.pad(thetas[group], [(0, size - group.size), (0, 0)], mode="edge")
+            terms = np.asarray(_given_each(law, noises, values, numbers, log_w, padded))[: group.size]
+            found.append((group, NumberTerms(numbers, terms)))
+        return found
+
+    def log_prob(self, theta: jax.Array, values: Sequence[Any] = ()) -> jax.Array:
+        """The normal law given each n, summed, with nodes that move with θ: for chains on three parameters or more."""
+        del values
+        if not self.sums:
+            return jnp.asarray(logsumexp(self.log_weight(np.arange(self.hull[0], self.hull[1] + 1))))
+        statistic, noises, known, numbers, log_w = self._many
+        mean, covariance = moments(*moving_law(self.models[0].population, statistic, theta))
+        return jax.nn.logsumexp(_normal_at(noises, known, mean, covariance, jnp.asarray(numbers), jnp.asarray(log_w)))
+
+
+def _normal_at(
+    noises: tuple[Noise, ...], values: Any, mean: jax.Array, covariance: jax.Array, numbers: jax.Array, log_w: jax.Array
+) -> jax.Array:
+    """log w(n) + log p(y | n, θ) by the normal law of sums of n records."""
+
+    def given(n: jax.Array) -> jax.Array:
+        if not any(noise.normal for noise in noises):  # one sum alone
+            return convolved(noises[0], values[0] - n * mean[0], jnp.sqrt(n * covariance[0, 0]))
+        return log_density_of_many(noises, values - n * mean, n * covariance)
+
+    return jax.vmap(given)(numbers) + log_w
+
+
+@jax.jit
+def _given_each(
+    law: Any, noises: tuple[Noise, ...], values: Any, numbers: Any, log_w: Any, thetas: jax.Array
+) -> jax.Array:
+    def one(theta: jax.Array) -> jax.Array:
+        mean, covariance = moments(*law.at(theta))
+        return _normal_at(noises, values, mean, covariance, numbers, log_w)
+
+    return jax.lax.map(one, thetas)
+
+
+def _spacing(population: Any, statistic: Statistic) -> float | None:
+    """The spacing of the lattice that holds every sum, of any number of records; None for a continuum."""
+    found = lattice_spacing(population, statistic)
+    if found is None:
+        return None
+    origin, spacing = found
+    for parts in (1, 2, 3, 4):  # a lattice that does not hold 0 is part of a finer one that does
+        if abs(origin / spacing * parts - round(origin / spacing * parts)) < 1e-9:
+            return spacing / parts
+    return None
+
+
+def _alike(part: Component, thetas: Floats, spacing: float | None) -> list[NDArray[np.intp]]:
+    """θ whose records spread alike: nodes that serve all the frequencies of one serve those of the others."""
+    if spacing is not None:
+        return [np.arange(len(thetas))]
+    law = law_for(part.model.population, part.statistic, thetas)
+    spread = np.sqrt(np.maximum(moments_at(law, thetas)[1][:, 0, 0], 1e-300))
+    octave = np.floor(np.log2(spread) / 2)
+    return [np.flatnonzero(octave == each) for each in np.unique(octave)]
+
+
+def _records(part: Component, thetas: Floats, spacing: float | None) -> tuple[Records, float]:
+    """The law of s of a record, and the frequency up to which its nodes have a transform."""
+    population, statistic = part.model.population, part.statistic
+    law, highest = law_for(population, statistic, thetas), np.inf
+    if spacing is None:
+        spread = float(np.sqrt(np.max(moments_at(law, thetas)[1])))
+        width = part.ends[1] - part.ends[0]
+        highest = min(_HIGHEST / max(spread, 1e-9 * width), _MOST_PHASE / width)
+        if isinstance(law, MovingLaw):
+            changes = max(math.ceil(math.log2(max(highest * width / _PHASE, 1.0))), law.changes)
+            law = MovingLaw(population, statistic, changes)
+        else:
+            law = record_law(population, statistic, thetas, 0.0, highest)
+    nodes = nodes_at(law, thetas)
+    mass = np.asarray(nodes.weights)
+    s = np.broadcast_to(np.asarray(nodes.s), mass.shape)
+    used = np.any(mass > 0, axis=0)
+    return Records(s[:, used], np.where(mass[:, used] > 0, mass[:, used], 0.0)), highest
+
+
+def _alone(part: Component, thetas: Floats, n: int, group: NDArray[np.intp]) -> Floats:
+    """log p_n(y | θ) for a few records, as if their number were public."""
+    from confide.likelihood import choose_route
+
+    if n == 0:
+        return np.broadcast_to(np.asarray(log_noise(part.noise, part.value, 0.0)), group.size)
+    step = None if part.noise.step is None else float(part.noise.step) / n
+    alike: Any = type(part.model.channel.mechanism)
+    mean = Model(part.model.population, Channel(part.statistic, alike(scale=float(part.noise.scale) / n, step=step), n))
+    found = choose_route(mean).log_likelihood(mean, thetas[group], np.asarray([part.value / n]))[:, 0]
+    return found - (0.0 if step is not None else float(np.log(n)))
