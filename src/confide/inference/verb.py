@@ -15,8 +15,8 @@ from confide.inference.choose import quickest
 from confide.inference.kernel import Kernel
 from confide.inference.method import Lengths, Method
 from confide.inference.methods import as_method
-from confide.inference.number import joint_of_private, with_number
 from confide.inference.problem import Problem, read
+from confide.inference.sampling.number import joint_of_private, with_number
 from confide.likelihood import Route, as_route
 from confide.likelihood.joint import joint_route
 from confide.likelihood.joint_law import Joint
@@ -83,7 +83,8 @@ def infer(
     _affordable(problem)
     chosen = None if isinstance(method, str) and method == "auto" else as_method(method, options)
     lengths = Lengths(_count("chains", chains, 1), _count("warmup", warmup, 0), _count("draws", draws, 1))
-    joint = _joint(problem, route, chosen) if chosen is None or chosen.on_likelihood else None
+    asked = chosen is None or chosen.on_likelihood or problem.number is not None
+    joint = _joint(problem, route, chosen) if asked else None
     if chosen is None:
         chosen = quickest(problem, joint, options)
     found = chosen.posterior(problem, joint, fused_key(as_key(key)), lengths)

@@ -49,7 +49,7 @@ PROBES = np.geomspace(1e-3, 1e9, 240)
 
 
 @dataclass(frozen=True)
-class Records:
+class TiltedRecords:
     """The law of s of one record at some θ: values (M, J) and masses (M, J)."""
 
     s: Floats
@@ -69,8 +69,8 @@ class Records:
         mean = np.sum(mass * self.s, axis=1)
         return mean, np.sum(mass * np.square(self.s - mean[:, None]), axis=1)
 
-    def __getitem__(self, chosen: Any) -> Records:
-        return Records(self.s[chosen], self.mass[chosen])
+    def __getitem__(self, chosen: Any) -> TiltedRecords:
+        return TiltedRecords(self.s[chosen], self.mass[chosen])
 
 
 def log_noise(noise: Noise, y: float, u: Any) -> Any:
@@ -95,7 +95,9 @@ class NumberTerms:
     log_terms: Floats
 
 
-def windows(records: Records, y: float, noise: Noise, log_weight: Callable[[Floats], Floats], hull: Floats) -> Floats:
+def windows(
+    records: TiltedRecords, y: float, noise: Noise, log_weight: Callable[[Floats], Floats], hull: Floats
+) -> Floats:
     """The first and last n that count at each θ (M, 2): from w(n), and from how far y lies from the sum of n records.
 
     At the saddlepoint τ of the sum over few n, e^{log w(n) + n log M(τ)} bounds what each n can contribute relative to
@@ -124,7 +126,7 @@ def windows(records: Records, y: float, noise: Noise, log_weight: Callable[[Floa
     return np.take_along_axis(numbers, np.stack([first, last], axis=1), axis=1)
 
 
-def saddle(records: Records, y: float, variance: float, numbers: Floats, log_w: Floats) -> Floats:
+def saddle(records: TiltedRecords, y: float, variance: float, numbers: Floats, log_w: Floats) -> Floats:
     """τ at which the tilted sum, with Gaussian noise of a variance moved along, has the mean y; found by halving.
 
     The tilted mean grows with τ. At so many times one over the spread and beyond, all mass is at an end of the range.
@@ -158,7 +160,7 @@ class Tilted:
     share: Floats
 
     @classmethod
-    def at(cls, records: Records, tau: Floats, numbers: Floats, log_w: Floats) -> Tilted:
+    def at(cls, records: TiltedRecords, tau: Floats, numbers: Floats, log_w: Floats) -> Tilted:
         """Tilted by τ."""
         log_m, mass = records.tilted(tau)
         exponent = log_w + numbers * log_m[:, None]
@@ -179,7 +181,7 @@ class Tilted:
                             last * self.mean + far[1]])  # fmt: skip
         return corners.min(axis=0), corners.max(axis=0)
 
-    def log_phase(self, records: Records, t: Floats) -> NDArray[np.complex128]:
+    def log_phase(self, records: TiltedRecords, t: Floats) -> NDArray[np.complex128]:
         """log M(τ + it)/M(τ) (M, F), without the digits that 1 would take from a small difference."""
         centred = records.s - self.mean[:, None]
         shared = np.all(records.s == records.s[:1])

@@ -10,7 +10,6 @@ and the rest is about θ: p(y | θ) = Σ_n w(n) p_n(y | θ). One sum beside the 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -27,61 +26,21 @@ from confide.errors import IncompatibleError
 from confide.likelihood.joint_law import Joint, checked
 from confide.likelihood.mean.normal import Normal, convolved
 from confide.likelihood.mean.same_records import SameRecords, log_density_of_many
-from confide.likelihood.noise.lattice import lattice_spacing
-from confide.likelihood.record_law.fixed import record_law
-from confide.likelihood.record_law.moments import MovingLaw, law_for, moments, moments_at, nodes_at
+from confide.likelihood.record_law.moments import law_for, moments
 from confide.likelihood.record_law.traced import moving_law
 from confide.likelihood.route import Floats
-from confide.likelihood.totals.inversion import NumberTerms, Records, log_noise
+from confide.likelihood.totals.component import Component, alike, alone, law_of_records, spacing
+from confide.likelihood.totals.inversion import NumberTerms
 from confide.likelihood.totals.number import NumberPrior, hull_of
 from confide.likelihood.totals.terms import number_terms
 from confide.mechanism.noise import Noise
 from confide.model import Model
-from confide.statistic import Mean, Statistic
+from confide.statistic import Mean
 
 #: nats below the largest weight at which counts rule an n out, and what they do for several sums
 _HULL, _HULL_OF_MANY = 90.0, 60.0
-#: frequencies that nodes serve, times the spread of a record, and times the width of its range; radians a panel holds
-_HIGHEST, _MOST_PHASE, _PHASE = 120.0, 2e4, 14.0
 #: θ whose terms are held together
 _TOGETHER = 128
-
-
-@dataclass(frozen=True)
-class Component:
-    """One published number: which expression of which model, its noise and its value."""
-
-    model: Model
-    index: int
-    value: float
-
-    @property
-    def ends(self) -> tuple[float, float]:
-        """The certified range of s."""
-        return self.model.channel.statistic.ranges[self.index]
-
-    @property
-    def constant(self) -> bool:
-        """Whether it counts records."""
-        return self.ends[0] == self.ends[1]
-
-    @property
-    def noise(self) -> Noise:
-        """What was added."""
-        noise = self.model.channel.law.added
-        assert noise is not None
-        return noise
-
-    @property
-    def statistic(self) -> Statistic:
-        """s alone, as a mean has it."""
-        statistic = self.model.channel.statistic
-        bounds: Any = getattr(statistic.bounds, "by_name", statistic.bounds)
-        return Mean(statistic.transforms[self.index], bounds)
-
-    def log_count(self, numbers: Floats) -> Floats:
-        """log g(y − cn) of a constant c."""
-        return np.asarray(log_noise(self.noise, self.value, self.ends[0] * numbers))
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,15 +140,15 @@ class PrivateNumber(Joint):
         if len(self.sums) > 1:
             return self._normal_terms(thetas)
         part, rest = self.sums[0], []
-        spacing = _spacing(part.model.population, part.statistic)
-        for alike in _alike(part, thetas, spacing):
-            records, highest = _records(part, thetas[alike], spacing)
+        common = spacing(part.model.population, part.statistic)
+        for together in alike(part, thetas, common):
+            records, highest = law_of_records(part, thetas[together], common)
             found = number_terms(
-                records, part.value, part.noise, self.log_weight, self.hull, (spacing, highest),
-                partial(_alone, part, thetas[alike]),
+                records, part.value, part.noise, self.log_weight, self.hull, (common, highest),
+                partial(alone, part, thetas[together]),
             )  # fmt: skip
             for group, terms in found:
-                where = alike[group]
+                where = together[group]
                 if terms is not None:
                     rest.append((where, terms))
                 else:  # next to no mass is there, or too many n: the normal law says as much
@@ -205,9 +164,9 @@ class PrivateNumber(Joint):
             one = next(iter(bounds))
             statistic = Mean(parts if len(parts) > 1 else parts[0], getattr(one, "by_name", one))
         else:
-            alone = [Model(part.model.population, Channel(part.statistic, part.model.channel.assuming(1).mechanism, 1))
+            apart = [Model(part.model.population, Channel(part.statistic, part.model.channel.assuming(1).mechanism, 1))
                      for part in self.sums]  # fmt: skip
-            statistic = SameRecords(tuple(alone)).statistic
+            statistic = SameRecords(tuple(apart)).statistic
         numbers = np.arange(self.hull[0], self.hull[1] + 1)
         if numbers.size > 2**20:
             raise IncompatibleError("the number of records is not known to a million; release a Count with less noise")
@@ -258,58 +217,3 @@ def _given_each(
         return _normal_at(noises, values, mean, covariance, numbers, log_w)
 
     return jax.lax.map(one, thetas)
-
-
-def _spacing(population: Any, statistic: Statistic) -> float | None:
-    """The spacing of the lattice that holds every sum, of any number of records; None for a continuum."""
-    found = lattice_spacing(population, statistic)
-    if found is None:
-        return None
-    origin, spacing = found
-    for parts in (1, 2, 3, 4):  # a lattice that does not hold 0 is part of a finer one that does
-        if abs(origin / spacing * parts - round(origin / spacing * parts)) < 1e-9:
-            return spacing / parts
-    return None
-
-
-def _alike(part: Component, thetas: Floats, spacing: float | None) -> list[NDArray[np.intp]]:
-    """θ whose records spread alike: nodes that serve all the frequencies of one serve those of the others."""
-    if spacing is not None:
-        return [np.arange(len(thetas))]
-    law = law_for(part.model.population, part.statistic, thetas)
-    spread = np.sqrt(np.maximum(moments_at(law, thetas)[1][:, 0, 0], 1e-300))
-    octave = np.floor(np.log2(spread) / 2)
-    return [np.flatnonzero(octave == each) for each in np.unique(octave)]
-
-
-def _records(part: Component, thetas: Floats, spacing: float | None) -> tuple[Records, float]:
-    """The law of s of a record, and the frequency up to which its nodes have a transform."""
-    population, statistic = part.model.population, part.statistic
-    law, highest = law_for(population, statistic, thetas), np.inf
-    if spacing is None:
-        spread = float(np.sqrt(np.max(moments_at(law, thetas)[1])))
-        width = part.ends[1] - part.ends[0]
-        highest = min(_HIGHEST / max(spread, 1e-9 * width), _MOST_PHASE / width)
-        if isinstance(law, MovingLaw):
-            changes = max(math.ceil(math.log2(max(highest * width / _PHASE, 1.0))), law.changes)
-            law = MovingLaw(population, statistic, changes)
-        else:
-            law = record_law(population, statistic, thetas, 0.0, highest)
-    nodes = nodes_at(law, thetas)
-    mass = np.asarray(nodes.weights)
-    s = np.broadcast_to(np.asarray(nodes.s), mass.shape)
-    used = np.any(mass > 0, axis=0)
-    return Records(s[:, used], np.where(mass[:, used] > 0, mass[:, used], 0.0)), highest
-
-
-def _alone(part: Component, thetas: Floats, n: int, group: NDArray[np.intp]) -> Floats:
-    """log p_n(y | θ) for a few records, as if their number were public."""
-    from confide.likelihood import choose_route
-
-    if n == 0:
-        return np.broadcast_to(np.asarray(log_noise(part.noise, part.value, 0.0)), group.size)
-    step = None if part.noise.step is None else float(part.noise.step) / n
-    alike: Any = type(part.model.channel.mechanism)
-    mean = Model(part.model.population, Channel(part.statistic, alike(scale=float(part.noise.scale) / n, step=step), n))
-    found = choose_route(mean).log_likelihood(mean, thetas[group], np.asarray([part.value / n]))[:, 0]
-    return found - (0.0 if step is not None else float(np.log(n)))

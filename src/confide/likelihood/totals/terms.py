@@ -22,8 +22,8 @@ from confide.likelihood.totals.inversion import (
     PEELED,
     PROBES,
     NumberTerms,
-    Records,
     Tilted,
+    TiltedRecords,
     accumulated,
     log_noise,
     saddle,
@@ -45,7 +45,7 @@ _TOGETHER, _WIDER = 64, 1.6
 
 
 def number_terms(
-    records: Records,
+    records: TiltedRecords,
     y: float,
     noise: Noise,
     log_weight: LogWeight,
@@ -95,7 +95,7 @@ def _groups(ends: Floats) -> list[NDArray[np.intp]]:
 
 
 def _of_group(
-    records: Records,
+    records: TiltedRecords,
     y: float,
     noise: Noise,
     numbers: Floats,
@@ -120,7 +120,7 @@ def _of_group(
     raise AccuracyError(f"the transform of a record decays too slowly for y = {y:g}")
 
 
-def _on_lattice(records: Records, y: float, noise: Noise, numbers: Floats, log_w: Floats, h: float) -> Floats:
+def _on_lattice(records: TiltedRecords, y: float, noise: Noise, numbers: Floats, log_w: Floats, h: float) -> Floats:
     """Σ_k P_n(S = kh) g(y − kh): both in the frequencies of one period, of a tilted law of which nothing is aliased."""
     tau = saddle(records, y, 0.0 if noise.exponential else float(noise.scale) ** 2, numbers, log_w)
     if noise.exponential:
@@ -168,7 +168,7 @@ def _log_terms(terms: Floats, log_scale: Floats, tilted: Tilted) -> Floats:
 
 
 def _on_continuum(
-    records: Records, y: float, noise: Noise, numbers: Floats, log_w: Floats, highest: float
+    records: TiltedRecords, y: float, noise: Noise, numbers: Floats, log_w: Floats, highest: float
 ) -> Floats | None:
     """The integral along a contour; None where the transform does not decay."""
     gaussian = not noise.exponential
@@ -245,7 +245,7 @@ def _log_transform(noise: Noise, zeta: Any) -> Complex:
 
 
 def _last_frequency(
-    records: Records, tilted: Tilted, tau: Floats, noise: Noise, numbers: Floats, spread: float, highest: float
+    records: TiltedRecords, tilted: Tilted, tau: Floats, noise: Noise, numbers: Floats, spread: float, highest: float
 ) -> float | None:
     """The frequency beyond which next to nothing is left at any θ, judged by frequencies on a scale of powers."""
     t = PROBES / spread
