@@ -36,6 +36,7 @@ ORDER = [
     "information",
     "inference",
     "frequentist",
+    "contrasting",
     "plots",
     "design",
     "releasing",
@@ -134,7 +135,7 @@ def test_classes_have_names_of_their_own():
 
 def test_callers_never_ask_which_route_it_is():
     """Only whether something is a route at all, where a name or a route may be given."""
-    routes = {"Response", "PerRecord", "Share", "Spectral", "Order", "Pool", "Normal"}
+    routes = {"Response", "PerRecord", "Share", "Cells", "Spectral", "Order", "Pool", "Normal"}
     for name, path in FILES.items():
         own = {
             alias.asname or alias.name
@@ -153,6 +154,7 @@ INSPECTED = {
     ("confide.channel", "Statistic"): "whether an argument is a statistic at all",
     ("confide.channel", "Mechanism"): "whether an argument is a mechanism at all",
     ("confide.design.studies.piloting", "Statistic"): "whether an argument is a statistic at all",
+    ("confide.design.adaptive.verb", "Statistic"): "whether an argument is a statistic at all",
     **{
         ("confide.design.families.quantile", name): "the search's own approximation of each mechanism, by its class"
         for name in ("Exponential", "SmoothMechanism", "Noiseless", "SmoothCauchy", "Laplace")

@@ -14,6 +14,7 @@ from scipy import integrate, stats
 
 from confide.errors import PrivacyError
 from confide.privacy import GDP, ZCDP, ApproxDP, Privacy, PureDP, Unlimited, compose
+from confide.privacy.composition import moved
 from confide.privacy.rounding import outward, root_sum_of_squares_up, round_up, sum_up
 
 # Our own context of 80 digits: the module's is shared by all who import it.
@@ -634,3 +635,8 @@ def test_composition_is_implied_by_no_less_and_ignores_order(parts, delta):
 def test_approximate_composition_is_implied_by_its_parts(parts):
     total = compose(parts)
     assert all(part.implies(total) for part in parts)
+
+
+def test_a_record_that_moves_under_a_guarantee_that_says_little():
+    """e^ε is above all floats: δ may be anything, so that nothing is promised (it was an OverflowError)."""
+    assert moved(ApproxDP(800.0, 1e-300)) == Unlimited()

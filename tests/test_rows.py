@@ -119,20 +119,73 @@ def test_an_unknown_column_is_refused():
 
 def test_what_is_not_known_of_rows_is_said():
     model = cf.Model(PATIENTS, cf.Channel(MOMENTS, cf.Gaussian(scale=0.1), n=1000))
-    prior = {name: dist.LogNormal(0.0, 1.0) for name in PATIENTS.names}
-    release = cf.Release(model.channel, [50.0, 4.0])
     for ask in (
-        lambda: model.log_likelihood(THETA, [50.0, 4.0]),
-        lambda: model.distribution(THETA),
-        lambda: cf.information(model, THETA),
-        lambda: cf.information(model, THETA, method="replicates"),
-        lambda: cf.compare({"a": model, "b": model}, theta=THETA[None]),
+        lambda: cf.information(model, THETA, method="replicates", outer=10, inner=10),
         lambda: cf.optimize(PATIENTS, privacy=cf.PureDP(1.0), n=100, theta=THETA),
-        lambda: cf.infer(PATIENTS, release, prior),
-        lambda: cf.infer(PATIENTS, release, prior, method="mhaar"),
         lambda: PATIENTS.cdf(1.0, THETA),
         lambda: PATIENTS.fisher(THETA),
-        lambda: PATIENTS.draw_noise(0),
     ):
         with pytest.raises(IncompatibleError, match="a record is a row of the columns age, cost"):
             ask()
+    median = cf.Channel(cf.Median("age", bounds={"age": (18, 90)}), cf.Laplace(scale=0.1), n=9)
+    with pytest.raises(IncompatibleError, match="not for rows"):
+        cf.Model(PATIENTS, median).log_likelihood(THETA, 50.0)
+
+
+def test_regressions_name_their_parameters_in_order():
+    linear = cf.populations.linear_regression("y", ["x", "z"])
+    assert linear.names == ("intercept", "coefficients", "variance", "covariate_mean", "covariate_covariance")
+    theta = {"intercept": 1.0, "coefficients": [2.0, -1.0], "variance": 0.5}
+    theta |= {"covariate_mean": [0.0, 1.0], "covariate_covariance": [[1.0, 0.6], [0.6, 2.0]]}
+    rows = {"x": 0.3, "z": 1.5, "y": 0.2}
+    joint = stats.multivariate_normal([0.0, 1.0], [[1.0, 0.6], [0.6, 2.0]]).logpdf([0.3, 1.5])
+    expected = joint + stats.norm.logpdf(0.2, 1.0 + 0.6 - 1.5, np.sqrt(0.5))
+    assert linear.log_prob(rows, theta) == pytest.approx(expected, abs=1e-12)
+    assert linear == cf.populations.linear_regression("y", ["x", "z"])
+    given = cf.populations.linear_regression("y", {"x": dist.Normal(0.0, 1.0)})
+    assert (given.names, given.dimension) == (("intercept", "coefficients", "variance"), 3)
+    assert given == cf.populations.linear_regression("y", {"x": dist.Normal(0.0, 1.0)})
+    logistic = cf.populations.logistic_regression("y", {"x": dist.Normal(0.0, 1.0)})
+    found = logistic.log_prob({"x": 0.5, "y": 1.0}, [0.2, -1.0])
+    assert found == pytest.approx(stats.norm.logpdf(0.5) - np.log1p(np.exp(0.3)), abs=1e-12)
+
+
+def test_a_matrix_is_a_parameter_like_any_other():
+    linear = cf.populations.linear_regression("y", ["x", "z"])
+    theta = np.asarray([1.0, 2.0, -1.0, 0.5, 0.0, 1.0, 1.0, 0.6, 0.6, 2.0])
+    np.testing.assert_allclose(linear.constrain(linear.unconstrain(theta)), theta, atol=1e-12)
+    assert linear.unconstrained_dimension == 9
+    with pytest.raises(InvalidArgument, match="covariate_covariance"):
+        linear.theta([1.0, 2.0, -1.0, 0.5, 0.0, 1.0, 1.0, 1.6, 1.6, 2.0])
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda: cf.populations.linear_regression("y", "x"), "not a list of columns"),
+        (lambda: cf.populations.linear_regression("y", ["x", "y"]), "names a column twice"),
+        (lambda: cf.populations.linear_regression("y", []), "has 0 columns"),
+        (lambda: cf.populations.linear_regression("y", {"x": 3.0}), "not a law of one number"),
+        (lambda: cf.populations.linear_regression("y", ["x y"]), "not a name for a column"),
+        (lambda: cf.populations.with_missing(PATIENTS, "stay", 0.0), "is no column"),
+        (lambda: cf.populations.with_missing(PATIENTS, "cost", np.inf), "not a finite number"),
+        (lambda: cf.populations.with_missing(cf.populations.normal(), "x", 0.0), "not a population of rows"),
+    ],
+)
+def test_regressions_and_missing_values_that_cannot_be_are_refused(make, says):
+    with pytest.raises(InvalidArgument, match=says):
+        make()
+
+
+def test_missing_values_are_drawn_as_the_constant():
+    rows = cf.populations.with_missing(PATIENTS, "cost", 0.0)
+    found = rows.sample(0, [*THETA, 0.3], (10_000,))
+    assert abs(np.mean(found["cost"] == 0.0) - 0.3) < 5 * np.sqrt(0.21 / 10_000)
+    log_p = rows.log_prob({"age": 40.0, "cost": np.asarray([0.0, 30.0])}, [*THETA, 0.3])
+    expected = [
+        stats.norm.logpdf(40, 50, 10) + np.log(0.3),
+        np.log(0.7) + PATIENTS.log_prob({"age": 40.0, "cost": 30.0}, THETA),
+    ]
+    np.testing.assert_allclose(log_p, expected, rtol=1e-12)
+    with pytest.raises(IncompatibleError, match="has no density in closed form"):
+        cf.populations.with_missing(PATIENTS, "age", 0.0).log_prob({"age": 1.0, "cost": 2.0}, [*THETA, 0.3])

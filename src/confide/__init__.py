@@ -14,13 +14,18 @@ from confide import registry
 if typing.TYPE_CHECKING:
     from confide import datasets, populations
     from confide.channel import Channel
+    from confide.contrasting import Contrast, contrast
     from confide.design import (
+        Adaptive,
+        Bracket,
         Comparison,
         Family,
         Optimum,
         Pilot,
         Requirement,
         Study,
+        adapt,
+        bracket,
         compare,
         families,
         optimize,
@@ -43,13 +48,13 @@ if typing.TYPE_CHECKING:
         RangeError,
     )
     from confide.expression import Expression
-    from confide.frequentist import Estimate, estimate
+    from confide.frequentist import Estimate, EstimateContrast, estimate
     from confide.inference import Calibration, Walk, infer
     from confide.inference.method import Method
     from confide.inference.methods import MH, MHAAR, NUTS, PMMH, Correlated, Gibbs, Grid, OwnKernel
     from confide.inference.sbc import sbc
     from confide.information import Information, information
-    from confide.likelihood import Normal, Order, PerRecord, Pool, Response, Route, Share, Spectral
+    from confide.likelihood import Cells, Normal, Order, PerRecord, Pool, Response, Route, Share, Spectral
     from confide.mechanism import (
         Exponential,
         Gaussian,
@@ -70,24 +75,29 @@ if typing.TYPE_CHECKING:
     from confide.published.verify import verify
     from confide.releasing import Audit, Ledger, audit, release
     from confide.reporting import report
-    from confide.statistic import Count, Each, Maximum, Mean, Median, Minimum, Quantile, Statistic, Sum
+    from confide.statistic import Count, Each, Histogram, Maximum, Mean, Median, Minimum, Quantile, Statistic, Sum
 
 __all__ = [
     "AccuracyError",
+    "Adaptive",
     "ApproxDP",
     "ApproximationWarning",
     "Audit",
+    "Bracket",
     "BudgetError",
     "Calibration",
+    "Cells",
     "Channel",
     "Comparison",
     "ConfideError",
     "ConfideWarning",
+    "Contrast",
     "Correlated",
     "Count",
     "DataError",
     "Each",
     "Estimate",
+    "EstimateContrast",
     "Exponential",
     "Expression",
     "ExpressionError",
@@ -97,7 +107,9 @@ __all__ = [
     "Gaussian",
     "Gibbs",
     "Grid",
+    "Grouped",
     "Hashed",
+    "Histogram",
     "ImputationWarning",
     "IncompatibleError",
     "Information",
@@ -153,9 +165,12 @@ __all__ = [
     "Walk",
     "ZCDP",
     "account",
+    "adapt",
     "audit",
+    "bracket",
     "compare",
     "compose",
+    "contrast",
     "datasets",
     "estimate",
     "families",
@@ -179,9 +194,10 @@ _LAZY = {
     name: module
     for module, names in {
         "confide.channel": ("Channel",),
+        "confide.contrasting": ("Contrast", "contrast"),
         "confide.design": (
-            "Comparison", "Family", "Optimum", "Pilot", "Requirement", "Study", "compare", "families", "optimize",
-            "pilot", "require", "study",
+            "Adaptive", "Bracket", "Comparison", "Family", "Optimum", "Pilot", "Requirement", "Study", "adapt",
+            "bracket", "compare", "families", "optimize", "pilot", "require", "study",
         ),
         "confide.errors": (
             "AccuracyError", "ApproximationWarning", "ConfideError", "ConfideWarning", "ExpressionError",
@@ -189,7 +205,7 @@ _LAZY = {
             "PrivacyError", "RangeError",
         ),
         "confide.expression": ("Expression",),
-        "confide.frequentist": ("Estimate", "estimate"),
+        "confide.frequentist": ("Estimate", "EstimateContrast", "estimate"),
         "confide.inference": ("Calibration", "Walk", "infer", "sbc"),
         "confide.inference.method": ("Method",),
         "confide.inference.methods": ("OwnKernel", *registry.METHODS.values()),
@@ -202,7 +218,7 @@ _LAZY = {
         "confide.prior": ("Prior",),
         "confide.privacy": ("Privacy", "account", "compose", *registry.GUARANTEES.values()),
         "confide.published": (
-            "BudgetError", "DataError", "FileError", "Hashed", "LedgerError", "Release", "Rows", "Statement",
+            "BudgetError", "DataError", "FileError", "Grouped", "Hashed", "LedgerError", "Release", "Rows", "Statement",
         ),
         "confide.published.verify": ("verify",),
         "confide.releasing": ("Audit", "Ledger", "audit", "release"),

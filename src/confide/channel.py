@@ -23,6 +23,9 @@ _WHEN = {
     ADD_REMOVE: "when any one record is added or removed; n is private",
 }
 
+#: what has to be said of tables, in which somebody may have several rows
+_ROW = "\nProtected is ONE ROW, not a person: whoever has several rows in the table is protected less, by as many."
+
 
 @dataclass(frozen=True, repr=False)
 class Channel:
@@ -54,7 +57,7 @@ class Channel:
                 "statistic",
                 self.statistic,
                 "is not a statistic",
-                "use Mean, Median, Quantile, Maximum, Minimum, Each, Sum or Count",
+                "use Mean, Median, Quantile, Maximum, Minimum, Each, Sum, Count or Histogram",
             )
         if not isinstance(self.mechanism, Mechanism):
             raise InvalidArgument(
@@ -77,6 +80,16 @@ class Channel:
         'add-remove'
         """
         return ADD_REMOVE if self.n is None else REPLACE
+
+    @property
+    def protects(self) -> str | None:
+        """Whom the guarantee is about, where that must be said: "one row" of a table, which may be one of a person's.
+
+        >>> import confide as cf
+        >>> cf.Channel(cf.Mean("age", bounds={"age": (18, 90)}), cf.Laplace(cf.PureDP(1.0)), n=100).protects
+        'one row'
+        """
+        return None if self.statistic.columns in (("x",), ()) else "one row"
 
     def guarantee_between(self, neighbours: str) -> Privacy | None:
         """The guarantee under the other relation; None where there is none, as for a public n that one record changes.
@@ -144,7 +157,7 @@ class Channel:
         the noise (± 493, 90%) is wider than all that the median can be, which is from 0 to 60: the published number
         will say almost nothing; narrow the bounds, use more records, a larger privacy parameter or another mechanism
         """
-        if self.statistic.totals:
+        if self.statistic.totals or self.statistic.tallies:
             return None  # the more records, the larger a sum is beside its noise
         ends, noise = self.statistic.ranges, self.law.least_margin(self.statistic, self.n)
         widest = max(high - low for low, high in ends)
@@ -223,7 +236,7 @@ class Channel:
     def __str__(self) -> str:
         promise = "No guarantee: the value is published as it is."
         if not isinstance(self.guarantee, Unlimited):
-            promise = f"Guarantee: {self.guarantee}, {_WHEN[self.neighbours]}."
+            promise = f"Guarantee: {self.guarantee}, {_WHEN[self.neighbours]}.{_ROW if self.protects else ''}"
         records = "a private number of records" if self.n is None else f"{self.n:,} record{'s' if self.n > 1 else ''}"
         return (
             f"Publish {self.statistic}{'' if self.statistic.counts else f' over {records}'}, "
@@ -238,6 +251,8 @@ class Channel:
         one = "The published number" if self.value_shape == () else "Each published number"
         own = self.statistic.per_record
         about = "its record's clipped value" if own else "that statistic of the clipped records"
+        if self.statistic.tallies:
+            about = "the count of its cell"
         lines = []
         if margin is not None and not self.law.noiseless:
             lines.append(f"{one} will lie within ± {margin:.2g} of {about} (90%).")

@@ -14,7 +14,7 @@ from confide.expression.parse import parse
 from confide.expression.tree import read
 
 if TYPE_CHECKING:
-    from confide.posterior import Exact, Floats, Posterior
+    from confide.posterior import Floats, Posterior
 
 #: halvings of a cell of the grid in which a claim changes: to the last digit
 _HALVINGS = 60
@@ -27,8 +27,19 @@ def probability(posterior: Posterior, claim: str) -> float:
     exact = posterior.exact
     if exact is not None and exact.theta is not None and len(entries) == 1:
         (name,) = entries
-        return _integrated(exact, lambda theta: holds({name: theta}))
+        return _integrated(np.asarray(exact.theta), np.asarray(exact.cdf), lambda theta: holds({name: theta}))
     return float(np.mean(holds(entries)))
+
+
+def holds_of(claim: str, name: str, values: Floats, cdf: Floats) -> float:
+    """P(claim) about one number of a known distribution function.
+
+    >>> line = np.linspace(0.0, 1.0, 11)
+    >>> holds_of("difference > 0.25", "difference", line, line)
+    0.75
+    """
+    holds = _reader(claim, (name,))
+    return _integrated(values, cdf, lambda value: holds({name: value}))
 
 
 def _entries(draws: Mapping[str, Floats]) -> dict[str, Floats]:
@@ -56,9 +67,8 @@ def _reader(claim: str, names: tuple[str, ...]) -> Callable[[Mapping[str, Any]],
     return holds
 
 
-def _integrated(exact: Exact, holds: Callable[[Floats], Any]) -> float:
+def _integrated(theta: Floats, cdf: Floats, holds: Callable[[Floats], Any]) -> float:
     """The mass of the cells in which the claim holds, cut where it changes; beyond the grid it is as at its ends."""
-    theta, cdf = np.asarray(exact.theta), np.asarray(exact.cdf)
     true = holds(theta)
     cells = np.flatnonzero(true[1:] != true[:-1])
     low, high = theta[cells].copy(), theta[cells + 1].copy()

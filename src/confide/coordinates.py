@@ -65,7 +65,7 @@ def log_density(part: Any, theta: jax.Array) -> jax.Array:
     """A prior's log density, −∞ outside its support."""
     inside = part.support(theta)
     # a point of the support stands in outside it, so that no NaN reaches a derivative
-    safe = jnp.where(inside[..., None] if part.event_dim else inside, theta, part.support.feasible_like(theta))
+    safe = jnp.where(inside.reshape((*inside.shape, *(1,) * part.event_dim)), theta, part.support.feasible_like(theta))
     return jnp.where(inside, part.log_prob(safe), -jnp.inf)
 
 

@@ -194,7 +194,7 @@ def with_missing(population: Population, releases: Sequence[Release]) -> tuple[P
     places = Places(math.floor(high) if population.discrete else high, 1.0 if population.discrete else high - low,
                     population.discrete)  # fmt: skip
     family = WithMissing(population, places)
-    sizes = {part.name: part.size for part in population.space if part.vector}
+    sizes = {part.name: part.shape[0] for part in population.space if part.vector}
     named = population.parameters | {SHARE: constraints.open_interval(0.0, 1.0)}
     forms: dict[str, Any] = {
         "cdf": family.cdf,

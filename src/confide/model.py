@@ -49,7 +49,10 @@ class Model:
             )
         if not isinstance(self.channel, Channel):
             raise InvalidArgument("channel", self.channel, "is not a channel", "use Channel(statistic, mechanism, n)")
-        columns = () if self.channel.statistic.counts else self.channel.statistic.columns
+        statistic = self.channel.statistic
+        # a population of numbers gives the one column that is sorted into cells, or the codes of cells
+        free = statistic.counts or (statistic.tallies and self.population.rows is None)
+        columns = () if free else statistic.columns
         if lacking := [name for name in columns if name not in self.population.columns]:
             raise IncompatibleError(
                 f"{self.channel.statistic!r} is about the column {lacking[0]!r}, but a record of "

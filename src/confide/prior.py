@@ -93,20 +93,23 @@ class Prior(eqx.Module):
     @property
     def _free_sizes(self) -> tuple[int, ...]:
         return tuple(
-            freed.inverse_shape((size,))[0] if part.event_dim else 1
-            for part, freed, size in zip(self.parts, self.maps, self.sizes, strict=True)
+            freed.inverse_shape(part.event_shape)[-1] if part.event_dim else 1
+            for part, freed in zip(self.parts, self.maps, strict=True)
         )
 
     def _split(self, theta: Float[Array, "... d"], sizes: tuple[int, ...]) -> list[Any]:
         """θ by parameter: scalars lose their axis, vectors keep it."""
         pieces = jnp.split(jnp.asarray(theta), np.cumsum(sizes)[:-1].tolist(), axis=-1)
-        return [piece if part.event_dim else piece[..., 0] for part, piece in zip(self.parts, pieces, strict=True)]
+        shapes = [part.event_shape if sizes is self.sizes else part.event_shape[-1:] for part in self.parts]
+        return [
+            piece.reshape((*piece.shape[:-1], *shape)) if len(shape) == 2 else piece if shape else piece[..., 0]
+            for shape, piece in zip(shapes, pieces, strict=True)
+        ]
 
     def _join(self, pieces: list[Any]) -> Float[Array, "... d"]:
-        return jnp.concatenate(
-            [piece if part.event_dim else piece[..., None] for part, piece in zip(self.parts, pieces, strict=True)],
-            axis=-1,
-        )
+        three = zip(self.parts, pieces, self.sizes, strict=True)
+        flat = [jnp.reshape(p, (*jnp.shape(p)[: jnp.ndim(p) - part.event_dim], size)) for part, p, size in three]
+        return jnp.concatenate(flat, axis=-1)
 
     def log_prob(self, theta: Float[Array, "... d"]) -> Float[Array, "..."]:
         """log η(θ), −∞ outside the support.
@@ -160,7 +163,8 @@ class Prior(eqx.Module):
         [0.]
         """
         pieces = self._split(theta, self.sizes)
-        return self._join([freed.inv(piece) for freed, piece in zip(self.maps, pieces, strict=True)])
+        free = [freed.inv(piece) for freed, piece in zip(self.maps, pieces, strict=True)]
+        return jnp.concatenate([v if v.ndim > theta.ndim - 1 else v[..., None] for v in free], axis=-1)
 
     def log_jacobian(self, free: Float[Array, "... k"]) -> Float[Array, "..."]:
         """log |∂θ/∂free|: what the density of the free coordinates gains on that of θ.
@@ -203,7 +207,7 @@ class Prior(eqx.Module):
         """
         ends = np.cumsum(self.sizes)
         return {
-            name: theta[..., end - size : end] if part.event_dim else theta[..., end - 1]
+            name: theta[..., end - size : end].reshape((*theta.shape[:-1], *part.event_shape))
             for name, part, size, end in zip(self.names, self.parts, self.sizes, ends, strict=True)
         }
 
@@ -260,7 +264,7 @@ def at_free(prior: Prior, free: jax.Array) -> tuple[jax.Array, jax.Array]:
     return prior.constrain(free), prior.log_prob_free(free)
 
 
-def _checked(parameter: Any, given: object, key: int) -> tuple[Any, Any, np.ndarray]:
+def _checked(parameter: Any, given: Any, key: int) -> tuple[Any, Any, np.ndarray]:
     """A proper distribution over one parameter, in double precision, the map that frees it, and draws from it."""
     argument = f"prior[{parameter.name!r}]"
     if not isinstance(given, dist.Distribution):
@@ -268,8 +272,10 @@ def _checked(parameter: Any, given: object, key: int) -> tuple[Any, Any, np.ndar
     improper = (dist.ImproperUniform, dist.Unit, dist.Delta)
     if isinstance(given, improper) or given.is_discrete:
         raise InvalidArgument(argument, type(given).__name__, "is not a proper prior with a density", _REMEDY)
-    if given.batch_shape != () or given.event_shape != ((parameter.size,) if parameter.vector else ()):
-        wanted = f"a vector of {parameter.size}" if parameter.vector else "one number"
+    if len(parameter.shape) == 1 and given.batch_shape == given.event_shape == ():  # of each entry
+        given = given.expand([parameter.size]).to_event(1)
+    if given.batch_shape != () or given.event_shape != parameter.shape:
+        wanted = ("one number", f"a vector of {parameter.size}", f"a matrix {parameter.shape}")[len(parameter.shape)]
         raise InvalidArgument(argument, type(given).__name__, f"is not a distribution over {wanted}", _REMEDY)
     exact = jax.tree.map(_double, given)
     probes = coordinates.inwards(parameter.constraint, _probe(exact, key))

@@ -19,6 +19,7 @@ STATISTICS = {
     "each": "Each",
     "sum": "Sum",
     "count": "Count",
+    "histogram": "Histogram",
 }
 MECHANISMS = {
     "laplace": "Laplace",
@@ -32,6 +33,7 @@ MECHANISMS = {
 FAMILIES = {
     "power": "Power",
     "clip": "Clip",
+    "each_clip": "EachClip",
     "threshold": "Threshold",
     "quantile": "QuantileLevel",
     "score": "ClippedScore",
@@ -41,6 +43,7 @@ ROUTES = {
     "response": "Response",
     "records": "PerRecord",
     "share": "Share",
+    "cells": "Cells",
     "spectral": "Spectral",
     "order": "Order",
     "pool": "Pool",
@@ -72,7 +75,7 @@ POPULATIONS = (
     "negative_binomial",
 )
 #: what makes rows of several columns of them: from Python only, as a command line has no words for it
-POPULATIONS_OF_ROWS = ("independent",)
+POPULATIONS_OF_ROWS = ("independent", "linear_regression", "logistic_regression", "with_missing")
 #: the package in which the members of each kind are defined
 _HOMES = {
     "statistic": STATISTICS,

@@ -90,18 +90,22 @@ def optimize(
              "--privacy pure:1 --n 100 --ledger budget.db --dataset people --output release.json")  # fmt: skip
 def release(
     context: typer.Context,
-    data: o.Data, study: o.StudyOption = None, statistic: o.Statistics = None, bounds: o.Bounds = None,
+    data: o.Data, study: o.StudyOption = None, statistic: o.Statistics = None, bounds: o.RowBounds = None,
+    column_bounds: o.ColumnBounds = None, category: o.Category = None, by: o.By = None, groups: o.Groups = None,
     mechanism: o.Mechanism = None, privacy: o.Privacy = None, n: o.Count = None, column: o.Column = None,
     table: o.Table = None, ledger: o.LedgerOption = None, dataset: o.Dataset = None, part: o.Part = None,
     purpose: o.Purpose = "", missing: o.Missing = None, fresh: o.Fresh = False, output: o.Output = None,
     report: o.Report = None, as_json: o.Json = False,
 ) -> None:  # fmt: skip
     """Publish a statistic of real records, with exact noise, from a budget."""
-    told = Arguments(
-        study, {"statistic": statistic, "bounds": bounds, "mechanism": mechanism, "privacy": privacy, "n": n}
-    )
+    from confide_cli.rows import read_bounds, read_categories
+
+    ends = bounds or (read_bounds(column_bounds) if column_bounds else None)
+    lists = read_categories(category) if category else None
+    told = Arguments(study, {"statistic": statistic, "bounds": ends, "categories": lists, "mechanism": mechanism,
+                             "privacy": privacy, "n": n})  # fmt: skip
     options = {"column": column, "table": table, "ledger": ledger, "dataset": dataset, "part": part,
-               "purpose": purpose, "missing": missing, "fresh": fresh}  # fmt: skip
+               "purpose": purpose, "missing": missing, "fresh": fresh, "by": by, "groups": groups}  # fmt: skip
     from confide_cli import publish
 
     publish.release(told, data, options, output, Page(report, context.obj), as_json)
@@ -116,7 +120,8 @@ def infer(
     privacy: o.Privacy = None, n: o.Count = None, same_records: o.SameRecords = None,
     same_quantity: o.SameQuantity = None, method: o.Method = None,
     route: o.Route = None, key: o.Key = None, chains: o.Chains = None, warmup: o.Warmup = None, draws: o.Draws = None,
-    probability: o.Probability = 0.9, report: o.Report = None, as_json: o.Json = False,
+    probability: o.Probability = 0.9, claim: o.Claims = None, evidence: o.Evidence = False, against: o.Against = None,
+    plan: o.Plan = False, report: o.Report = None, as_json: o.Json = False,
 ) -> None:  # fmt: skip
     """What published numbers say about the population, noise and clipping included."""
     told = Arguments(study, {"population": population, "prior": prior, "statistic": statistic, "bounds": bounds,
@@ -125,7 +130,42 @@ def infer(
     from confide_cli import learn
 
     same = {"same_records": same_records, "same_quantity": same_quantity or None}
-    learn.infer(told, releases or [], value or [], same, probability, Page(report, context.obj), as_json)
+    more = learn.Questions(probability, claim or [], evidence, against or [], plan)
+    learn.infer(told, releases or [], value or [], same, more, Page(report, context.obj), as_json)
+
+
+@app.command(epilog='Example: confide estimate release.json --population normal_variance --hypothesis "variance = 2"')
+def estimate(
+    releases: o.Releases = None, study: o.StudyOption = None, population: o.Population = None, value: o.Value = None,
+    statistic: o.Statistics = None, bounds: o.Bounds = None, mechanism: o.Mechanism = None, privacy: o.Privacy = None,
+    n: o.Count = None, same_records: o.SameRecords = None, same_quantity: o.SameQuantity = None,
+    level: o.Level = None, method: o.Method = None, maximize: o.Maximize = None, hypothesis: o.Hypotheses = None,
+    against: o.Against = None, replicates: o.Replicates = None, route: o.Route = None, key: o.Key = None,
+    as_json: o.Json = False,
+) -> None:  # fmt: skip
+    """The most likely parameters, confidence sets and p-values, without a prior."""
+    told = Arguments(study, {"population": population, "statistic": statistic, "bounds": bounds, "mechanism": mechanism,
+                         "privacy": privacy, "n": n, "level": level, "method": method, "maximize": maximize,
+                         "replicates": replicates, "route": route, "key": key})  # fmt: skip
+    from confide_cli import classical
+
+    same = {"same_records": same_records, "same_quantity": same_quantity or None}
+    classical.estimate(told, releases or [], value or [], same, hypothesis or [], against or [], as_json)
+
+
+@app.command(epilog='Example: confide require --population bernoulli --statistic "mean x" --bounds 0 1 --sd 0.03 '
+             '--prior "probability ~ Beta(2, 2)" --n 1000')  # fmt: skip
+def require(
+    study: o.StudyFile = None, population: o.Population = None, statistic: o.Statistics = None, bounds: o.Bounds = None,
+    mechanism: o.Mechanism = None, sd: o.Deviations = None, prior: o.Prior = None, n: o.Count = None,
+    privacy: o.Privacy = None, unit: o.Unit = None, route: o.Route = None, key: o.Key = None, as_json: o.Json = False,
+) -> None:  # fmt: skip
+    """The least privacy loss, or the fewest records, with which the answer is as accurate as asked."""
+    told = Arguments(study, {"population": population, "statistic": statistic, "bounds": bounds, "mechanism": mechanism,
+                         "prior": prior, "n": n, "privacy": privacy, "route": route, "key": key})  # fmt: skip
+    from confide_cli import classical
+
+    classical.require(told, sd or [], unit, as_json)
 
 
 @app.command(epilog="Example: confide ledger budget.db people --budget pure:3, and later: confide ledger budget.db")

@@ -25,6 +25,18 @@ def privacy_of(study: Arguments) -> Any:
     return None if text is None else words.read_privacy(text)
 
 
+def statistic_of(study: Arguments) -> tuple[Any, str]:
+    """The one statistic, and its mechanism in words: what is left to be chosen is the privacy or the number."""
+    text = study.need("statistic", '"mean abs(x)"')
+    if isinstance(text, list):
+        if len(text) != 1:
+            raise UsageProblem(f"one statistic is needed here, not {len(text)}")
+        (text,) = text
+    what, bounds, mechanism = words.split_statistic(str(text))
+    statistic = words.read_statistic(what, bounds or study.need("bounds", "-10 10"))
+    return statistic, mechanism or study.get("mechanism", "laplace")
+
+
 def channels_of(study: Arguments) -> dict[str, Channel]:
     """The channels, by the words of their statistics."""
     from confide.channel import Channel
@@ -37,7 +49,10 @@ def channels_of(study: Arguments) -> dict[str, Channel]:
     channels: dict[str, Channel] = {}
     for text in texts:
         what, bounds, mechanism = words.split_statistic(text)
-        statistic = words.read_statistic(what, bounds or study.need("bounds", "-10 10"))
+        lists = study.get("categories")
+        if bounds is None:
+            bounds = study.get("bounds") if lists else study.need("bounds", "-10 10")
+        statistic = words.read_statistic(what, bounds, lists)
         noise = words.read_mechanism(mechanism or study.get("mechanism", "laplace"), privacy)
         if text in channels:
             raise InvalidArgument("--statistic", text, "is given twice", "give every statistic once")
@@ -87,8 +102,3 @@ def part_of(text: str | None) -> Any:
     if not (start.is_integer() and stop.is_integer()):
         raise InvalidArgument("--part", text, "is not a part", remedy)
     return Rows(int(start), int(stop))
-
-
-def missing_of(text: str | None) -> float | str | None:
-    """`public`, or a number to impute."""
-    return text if text in (None, "public") else words.read_number("--missing", text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,30 +16,41 @@ from confide_cli.show import emit, say
 from confide_cli.study import Arguments, UsageProblem
 
 
+@dataclass(frozen=True)
+class Questions:
+    """What is asked of a posterior beside its interval."""
+
+    probability: float
+    claims: list[str]
+    evidence: bool
+    against: list[Path]
+    plan: bool
+
+
 def infer(
     study: Arguments,
     files: list[Path],
     value: list[float],
     same: dict[str, Any],
-    probability: float,
+    asked: Questions,
     page: Page,
     as_json: bool,
 ) -> None:
     """The posterior given release files, or a number that is described in words."""
     page.check()
-    if bool(files) == bool(value):
-        raise UsageProblem("give release files, or --value with --statistic, --mechanism and --n, but not both")
+    probability = asked.probability
     if not 0 < probability < 1:
         raise UsageProblem(f"--probability {probability:g} is not between 0 and 1")
+    if not (files or value):
+        given_releases(study, files, value)
     population = population_of(study)
     prior = read_prior(study.need("prior", '"variance ~ InverseGamma(2, 2)"'))
-    if files:
-        releases = [_load(path) for path in files]
-    else:
-        releases = [cf.Release(channel_of(study), value[0] if len(value) == 1 else value)]
+    releases = given_releases(study, files, value)
     options = study.chosen("method", "route", "key", "chains", "warmup", "draws")
     found = cf.infer(population, releases, prior, **same, **options)
     ends = found.interval(probability)
+    other = cf.infer(population, loaded(asked.against), prior, **same, **options) if asked.against else None
+    more = _answers(found, other, asked)
 
     def show() -> None:
         from confide.clipping import clippings
@@ -46,10 +58,61 @@ def infer(
         say(str(found))
         for told in dict.fromkeys(str(each) for each in clippings(found.call, found.mean) if each.matters):
             say(told)
+        for line in _in_words(more):
+            say(line)
         page.say()
 
-    page.write(found)
-    emit(as_json, {"command": "infer", **_result(found, ends, probability)}, show)
+    page.write(found, notes=_in_words(more))
+    emit(as_json, {"command": "infer", **_result(found, ends, probability), **more}, show)
+
+
+def given_releases(study: Arguments, files: list[Path], value: list[float]) -> list[Any]:
+    """Of files, or of a number that is described in words."""
+    if bool(files) == bool(value):
+        raise UsageProblem("give release files, or --value with --statistic, --mechanism and --n, but not both")
+    if files:
+        return loaded(files)
+    return [cf.Release(channel_of(study), value[0] if len(value) == 1 else value)]
+
+
+def loaded(files: list[Path]) -> list[Any]:
+    """The releases of files."""
+    return [_load(path) for path in files]
+
+
+def _answers(found: Any, other: Any, asked: Questions) -> dict[str, Any]:
+    """Claims, evidence, the other group, and what would halve the interval."""
+    contrast = None
+    if other is not None:
+        apart = cf.contrast(found, other)
+        low, high = apart.interval(asked.probability)
+        contrast = {
+            "parameter": apart.name, "kind": apart.kind, "mean": apart.mean, "sd": apart.sd, "low": low, "high": high,
+            "larger": apart.probability(f"{apart.kind} > 0"),
+        }  # fmt: skip
+    plan = None
+    if asked.plan:
+        from confide.design.studies.halving import halving
+
+        plan = halving(found)
+    return {
+        "claims": {claim: found.probability(claim) for claim in asked.claims},
+        "log_evidence": found.log_evidence if asked.evidence else None,
+        "contrast": contrast,
+        "plan": plan,
+    }
+
+
+def _in_words(more: dict[str, Any]) -> list[str]:
+    lines = [f"The probability of {claim} is {share:.4g}." for claim, share in more["claims"].items()]
+    if more["log_evidence"] is not None:
+        lines.append(f"The log evidence is {more['log_evidence']:.6g}.")
+    if (apart := more["contrast"]) is not None:
+        lines.append(
+            f"Against the other group: {apart['kind']} of {apart['parameter']} {apart['mean']:.4g} ± {apart['sd']:.4g}"
+            f", between {apart['low']:.4g} and {apart['high']:.4g}; above 0 with probability {apart['larger']:.4g}."
+        )
+    return lines + ([more["plan"]] if more["plan"] is not None else [])
 
 
 def _load(path: Path) -> Any:

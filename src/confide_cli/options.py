@@ -22,6 +22,28 @@ Statistics = Annotated[
     ),
 ]
 Bounds = Annotated[tuple[float, float] | None, typer.Option(metavar="LOW HIGH", help="What records are clipped to.")]
+RowBounds = Annotated[
+    tuple[float, float] | None,
+    typer.Option(
+        "--bounds",
+        metavar="LOW HIGH",
+        help="What records are clipped to; of rows with several columns, NAME=LOW:HIGH for each: --bounds age=18:90.",
+    ),
+]
+ColumnBounds = Annotated[list[str] | None, typer.Option("--column-bounds", hidden=True)]
+Category = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--category",
+        metavar="NAME=A,B,…",
+        help="The public list of a column of text, whose codes 0, 1, … are used in expressions; any other text is one "
+        "more. Repeat it for other columns.",
+    ),
+]
+By = Annotated[str | None, typer.Option(metavar="COLUMN", help="A release for each group by this public attribute.")]
+Groups = Annotated[
+    str | None, typer.Option(metavar="F=6100,M=5900", help="The groups and how many records each of them has: public.")
+]
 Mechanism = Annotated[
     str | None,
     typer.Option(
@@ -60,7 +82,10 @@ Report = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else (see confide schema).")]
 
 Data = Annotated[str, typer.Argument(help="A CSV or Parquet file (globs too), or the URL of a database.")]
-Column = Annotated[str | None, typer.Option(help="The column to release.")]
+Column = Annotated[
+    str | None,
+    typer.Option(help="The column to release; of rows, what columns are called in the data: age=AGE,sex=SEX."),
+]
 Table = Annotated[str | None, typer.Option(help="The table, for a database.")]
 LedgerOption = Annotated[
     str | None, typer.Option("--ledger", metavar="PLACE", help="The ledger that keeps the budget: a file or a URL.")
@@ -73,7 +98,10 @@ Part = Annotated[
     ),
 ]
 Purpose = Annotated[str, typer.Option(help="What the release is for.")]
-Missing = Annotated[str | None, typer.Option(help="A public number to impute, or public to drop missing values.")]
+Missing = Annotated[
+    str | None,
+    typer.Option(help="A public number to impute, one for each of some columns (cost=0,age=40), or public to drop."),
+]
 Fresh = Annotated[bool, typer.Option("--fresh", help="Spend again, though the same release is in the ledger.")]
 Output = Annotated[Path | None, typer.Option("--output", "-o", help="Where to write the release file.")]
 
@@ -106,6 +134,29 @@ Warmup = Annotated[int | None, typer.Option(min=0, help="Steps of a chain that a
 Draws = Annotated[int | None, typer.Option(min=1, help="Draws of each chain.")]
 Probability = Annotated[float, typer.Option(help="Of the interval.")]
 
+Claims = Annotated[
+    list[str] | None, typer.Option("--claim", metavar="WORDS", help='How probable this is: "variance > 2". Repeatable.')
+]
+Evidence = Annotated[
+    bool, typer.Option("--evidence", help="Say log p(y) too: the difference between two populations compares them.")
+]
+Against = Annotated[
+    list[Path] | None,
+    typer.Option("--against", metavar="RELEASE", help="A release of another group: how far apart the two are."),
+]
+Plan = Annotated[bool, typer.Option("--plan", help="Say what would halve the interval: records, or privacy.")]
+Level = Annotated[float | None, typer.Option(metavar="NUMBER", help="How often a set is to cover; 0.95 by default.")]
+Maximize = Annotated[str | None, typer.Option(metavar="NAME", help="newton (the default) or em.")]
+Replicates = Annotated[int | None, typer.Option(min=19, help="Data sets that method bootstrap simulates.")]
+Hypotheses = Annotated[
+    list[str] | None, typer.Option("--hypothesis", metavar="NAME=NUMBER", help="Give its p-value. Repeatable.")
+]
+Deviations = Annotated[
+    list[str] | None,
+    typer.Option("--sd", metavar="NUMBER", help="The posterior deviation to reach, 0.1, or mean=0.1 by parameter."),
+]
+Unit = Annotated[str | None, typer.Option(metavar="KIND", help="What to tell the least loss in: zcdp, pure or gdp.")]
+
 LedgerPlace = Annotated[str, typer.Argument(metavar="LEDGER", help="A file, or a PostgreSQL URL.")]
 LedgerDataset = Annotated[str | None, typer.Argument(help="One data set, with its releases.")]
 Budget = Annotated[str | None, typer.Option(metavar="KIND:NUMBER", help="Open the data set with this budget.")]
@@ -115,7 +166,8 @@ Folder = Annotated[
     Path | None, typer.Option(metavar="NAME", help="Where to write; a new folder for temporary files by default.")
 ]
 SchemaName = Annotated[
-    str, typer.Argument(help="release, information, compare, optimize, infer, ledger, account, verify or audit.")
+    str,
+    typer.Argument(help="release, information, compare, optimize, infer, estimate, require, ledger, account, …"),
 ]
 
 Experiment = Annotated[

@@ -24,7 +24,7 @@ class Page:
 
             writable(self.path, "--report")
 
-    def write(self, result: Any, script: str | None = None) -> None:
+    def write(self, result: Any, script: str | None = None, notes: Sequence[str] = ()) -> None:
         """The report."""
         if self.path is not None:
             from confide._redaction import redacted
@@ -32,7 +32,7 @@ class Page:
 
             # a page is handed on, and a URL may hold a password
             command = shlex.join(["confide", *map(redacted, self.arguments)])
-            report(result, self.path, command=command, script=script)
+            report(result, self.path, command=command, script=script, notes=notes)
 
     def say(self) -> None:
         """Where it is."""

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from confide_cli.columns import COLUMN_BOUNDS, separated
 from confide_cli.speech import spoken
 from confide_cli.study import UsageProblem
 
@@ -51,7 +52,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
     with warnings.catch_warnings():
         warnings.showwarning = _show_warning
         try:
-            code = get_command(app).main(args=arguments, prog_name="confide", standalone_mode=False, obj=arguments)
+            words = separated(arguments)
+            code = get_command(app).main(args=words, prog_name="confide", standalone_mode=False, obj=arguments)
             return code if isinstance(code, int) else 0
         except TyperException as error:
             return _fail(_usage(error, arguments), error.exit_code)
@@ -79,7 +81,7 @@ def _usage(error: Any, arguments: Sequence[str]) -> str:
 
     context = getattr(error, "ctx", None)
     path = context.command_path if context is not None else "confide"
-    told = error.format_message().rstrip(".")
+    told = error.format_message().rstrip(".").replace(COLUMN_BOUNDS, "--bounds")
     for argument in arguments:  # a wrong command line is quoted, and may hold the URL of a database
         for form in (argument, repr(argument)[1:-1]):
             told = told.replace(form, redacted(argument))

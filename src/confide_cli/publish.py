@@ -11,8 +11,9 @@ from confide.errors import InvalidArgument
 from confide.published.codec import encode_sealed
 from confide.releasing import Ledger
 from confide_cli.budgets import existing
-from confide_cli.build import channel_of, missing_of, part_of
+from confide_cli.build import channel_of, part_of
 from confide_cli.page import Page
+from confide_cli.rows import groups_of, read_column, read_missing
 from confide_cli.show import emit, say
 from confide_cli.study import Arguments, UsageProblem
 
@@ -22,6 +23,7 @@ def release(
 ) -> None:
     """Publish a statistic of real records."""
     page.check()
+    options |= groups_of(options.pop("by"), options.pop("groups"), study)
     channel = channel_of(study)
     book = options.pop("ledger")
     if book is None and options["dataset"] is not None:
@@ -31,25 +33,46 @@ def release(
     if output is not None and not output.parent.is_dir():
         # before anything is spent
         raise InvalidArgument("--output", str(output), "cannot be written: there is no such folder", "make it first")
-    options |= {"part": part_of(options["part"]), "missing": missing_of(options["missing"])}
+    options |= {"part": part_of(options["part"]), "missing": read_missing(options["missing"])}
+    options["column"] = read_column(options["column"], channel.statistic)
     made = cf.release(channel, data, ledger=None if book is None else Ledger(existing(book)), **options)
-    if output is not None:
-        made.save(output)
-    written = json.loads(output.read_text(encoding="utf-8")) if output is not None else encode_sealed(made)
+    releases = list(made.values()) if isinstance(made, dict) else [made]
+    paths = _paths(output, releases)
+    for each, path in zip(releases, paths, strict=True):
+        if path is not None:
+            each.save(path)
+    pairs = zip(releases, paths, strict=True)
+    forms = [
+        encode_sealed(each) if path is None else json.loads(path.read_text(encoding="utf-8")) for each, path in pairs
+    ]
+    written = dict(zip(made, forms, strict=True)) if isinstance(made, dict) else forms[0]
 
     def show() -> None:
-        say(str(made))
-        if book is not None and made.dataset is not None:
-            rest = Ledger(book).left(made.dataset)
-            say(f"Left of the budget of {made.dataset}: {'nothing' if rest is None else rest}")
+        for each in releases:
+            say(str(each))
+        dataset = options["dataset"]
+        if book is not None and dataset is not None:
+            rest = Ledger(book).left(dataset)
+            say(f"Left of the budget of {dataset}: {'nothing' if rest is None else rest}")
         else:
             say("No ledger keeps count of this release; give --ledger and --dataset to spend from a budget.")
-        if output is not None:
-            say(f"Written to {output}")
+        for path in paths:
+            if path is not None:
+                say(f"Written to {path}")
         page.say()
 
-    page.write(made, None if page.path is None else _script(channel, data, book, options))
+    page.write(
+        releases if isinstance(made, dict) else made,
+        None if page.path is None else _script(channel, data, book, options),
+    )
     emit(as_json, written, show)
+
+
+def _paths(output: Path | None, releases: list[Any]) -> list[Path | None]:
+    """Where each release is written: of groups, to a file each, numbered in their order."""
+    if output is None or len(releases) == 1:
+        return [output] * len(releases)
+    return [output.with_name(f"{output.stem}-{index}{output.suffix}") for index in range(1, len(releases) + 1)]
 
 
 def _script(channel: Any, data: str, book: str | None, options: dict[str, Any]) -> str:

@@ -64,6 +64,18 @@ class ParameterForm(_Input):
     r_hat: Each
 
 
+class ContrastForm(_Input):
+    """How far apart two groups are, given what was published about each."""
+
+    parameter: str
+    kind: str
+    mean: float
+    sd: float
+    low: float
+    high: float
+    larger: float
+
+
 class InferForm(_Input):
     """`confide infer --json`."""
 
@@ -75,6 +87,61 @@ class InferForm(_Input):
     acceptance: float | None
     warnings: list[str]
     complete: bool
+    claims: dict[str, float]
+    log_evidence: float | None
+    contrast: ContrastForm | None
+    plan: str | None
+
+
+class SetForm(_Input):
+    """The estimate of one parameter, and its confidence set: null where an end is infinite."""
+
+    estimate: float
+    set: list[Numbers]
+
+
+class TestForm(_Input):
+    """A hypothesis about one parameter."""
+
+    parameter: str
+    value: float
+    p_value: float
+
+
+class GroupsForm(_Input):
+    """How far apart two groups are, as a confidence set."""
+
+    parameter: str
+    kind: str
+    estimate: float
+    set: list[Numbers]
+    conservative: bool
+    p_value: float
+
+
+class EstimateForm(_Input):
+    """`confide estimate --json`."""
+
+    command: Literal["estimate"]
+    level: Annotated[float, Field(gt=0, lt=1)]
+    parameters: dict[str, SetForm]
+    method: str
+    route: str
+    notes: list[str]
+    tests: list[TestForm]
+    contrast: GroupsForm | None
+
+
+class RequireForm(_Input):
+    """`confide require --json`."""
+
+    command: Literal["require"]
+    channel: ChannelForm
+    privacy: Guarantee
+    n: int
+    sd: dict[str, float]
+    asked: dict[str, float]
+    error: float
 
 
 class DatasetForm(_Input):
@@ -145,6 +212,8 @@ _FORMS: dict[str, type[BaseModel]] = {
     "compare": CompareForm,
     "optimize": OptimizeForm,
     "infer": InferForm,
+    "estimate": EstimateForm,
+    "require": RequireForm,
     "ledger": LedgerForm,
     "account": AccountForm,
     "verify": VerifyForm,

@@ -6,8 +6,8 @@ import re
 
 #: arguments of the verbs that have an option of the same name
 _OPTIONS = (
-    "bounds", "chains", "column", "criterion", "dataset", "draws", "key", "ledger", "method", "missing", "n", "part",
-    "prior", "privacy", "purpose", "route", "table", "theta", "warmup",
+    "bounds", "chains", "column", "criterion", "dataset", "draws", "key", "ledger", "level", "maximize",
+    "method", "missing", "n", "part", "prior", "privacy", "purpose", "route", "sd", "table", "theta", "warmup",
 )  # fmt: skip
 #: what is said by a switch
 _SWITCHES = {

@@ -24,7 +24,8 @@ from typing import Any
 WORDS: dict[str, tuple[type, ...]] = {
     "population": (str,),
     "statistic": (str, list),
-    "bounds": (list,),
+    "bounds": (list, dict),
+    "categories": (dict,),
     "mechanism": (str,),
     "privacy": (str,),
     "n": (int,),
@@ -38,6 +39,9 @@ WORDS: dict[str, tuple[type, ...]] = {
     "chains": (int,),
     "warmup": (int,),
     "draws": (int,),
+    "level": (float,),
+    "maximize": (str,),
+    "replicates": (int,),
 }
 #: a megabyte: a study is a page or two, and reading more could exhaust the memory
 _LARGEST_FILE = 2**20
@@ -64,6 +68,10 @@ class Arguments:
         if name not in self._words:
             raise UsageProblem(f"--{name} is missing; give it, for example --{name} {example}, or write it in a study")
         return self._words[name]
+
+    def add(self, name: str, value: Any) -> None:
+        """A word that follows from others."""
+        self._words[name] = value
 
     def chosen(self, *names: str) -> dict[str, Any]:
         """Those of several words that were given."""
@@ -93,13 +101,21 @@ def _check(file: str, name: str, value: Any) -> None:
     if isinstance(value, bool) or not isinstance(value, kind):
         kinds = " or ".join(_KINDS[each] for each in WORDS[name])
         raise UsageProblem(f"in the study {file}, {name} is not {kinds}")
-    if name == "bounds" and not (len(value) == 2 and all(_is_number(end) for end in value)):
-        raise UsageProblem(f"in the study {file}, bounds are not two numbers, such as [-10, 10]")
+    pairs = value.values() if isinstance(value, dict) else [value]
+    if name == "bounds" and not all(map(_is_pair, pairs)):
+        told = "such as [-10, 10], or two for each column, such as {age = [18, 90]}"
+        raise UsageProblem(f"in the study {file}, bounds are not two numbers, {told}")
+    if name == "categories" and not all(isinstance(each, list) for each in pairs):
+        raise UsageProblem(f'in the study {file}, categories are no lists, such as {{ward = ["surgery", "maternity"]}}')
 
 
 _KINDS: dict[type, str] = {
     str: "a text", list: "a list", int: "a whole number", float: "a number", dict: "a table",
 }  # fmt: skip
+
+
+def _is_pair(value: Any) -> bool:
+    return isinstance(value, list) and len(value) == 2 and all(_is_number(end) for end in value)
 
 
 def _is_number(value: Any) -> bool:

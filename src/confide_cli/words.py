@@ -132,6 +132,13 @@ def read_privacy(text: str, argument: str = "--privacy") -> Any:
     return kind(*numbers)
 
 
+def read_unit(text: str) -> Any:
+    """`pure`, `zcdp` or `gdp`: guarantees of one number, of which the least is looked for."""
+    from confide import privacy
+
+    return getattr(privacy, GUARANTEES[choice("--unit", text, ("pure", "zcdp", "gdp"))])
+
+
 def read_number(argument: str, text: str) -> float:
     """A finite number."""
     try:
@@ -178,18 +185,48 @@ def split_statistic(text: str) -> tuple[str, list[float] | None, str | None]:
     return text, bounds, mechanism
 
 
-def read_statistic(text: str, bounds: Any) -> Any:
+def read_statistic(text: str, bounds: Any, categories: Any = None) -> Any:
     """`mean abs(x)`, `mean x, x**2`, `median`, `quantile 0.9 abs(x)`, `each x > 2`; the expression is x if left out."""
     from confide import statistic
 
     head, _, rest = text.strip().partition(" ")
     build = getattr(statistic, STATISTICS[choice("--statistic", head, STATISTICS)])
     options: dict[str, Any] = {}
+    if head == "histogram":
+        return read_histogram(rest)
     if head == "quantile":
         level, _, rest = rest.strip().partition(" ")
         options["q"] = read_number("--statistic", level)
     parts = _split(rest.strip() or "x")
-    return build(parts if len(parts) > 1 else parts[0], bounds=tuple(bounds), **options)
+    if categories:
+        options["categories"] = categories
+    if isinstance(bounds, list):
+        bounds = tuple(bounds)
+    return build(parts if len(parts) > 1 else parts[0], bounds=bounds, **options)
+
+
+def read_histogram(text: str) -> Any:
+    """`histogram age: 0, 18, 65` by edges, `histogram sex: f, m` by categories; several columns by semicolons.
+
+    >>> read_histogram("sex: f, m; age: 18, 65").cells[:2]
+    ('sex=f, age=below 18', 'sex=f, age=18 to 65')
+    """
+    from confide.statistic import Histogram
+
+    told: dict[str, dict[str, Any]] = {"edges": {}, "categories": {}}
+    names = []
+    for part in text.split(";"):
+        name, colon, rest = part.partition(":")
+        listed = [each.strip() for each in rest.split(",") if each.strip()]
+        if not colon or not listed:
+            remedy = "write 'histogram age: 0, 18, 65' or 'histogram sex: f, m'"
+            raise InvalidArgument("--statistic", text, "does not say the cells of a column", remedy)
+        names.append(name.strip())
+        try:
+            told["edges"][names[-1]] = [float(each) for each in listed]
+        except ValueError:
+            told["categories"][names[-1]] = listed
+    return Histogram(names, **{name: value or None for name, value in told.items()})
 
 
 def read_families(given: Any) -> list[Any]:

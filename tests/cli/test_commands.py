@@ -33,7 +33,7 @@ def channel(statistic, mechanism, n=100):
 
 
 @pytest.mark.parametrize("arguments", [(), ("--help",), *((name, "--help") for name in
-                         ("information", "compare", "optimize", "release", "infer", "ledger", "verify", "account", "audit", "schema", "reproduce", "demo"))])  # fmt: skip
+                         ("information", "compare", "optimize", "release", "infer", "estimate", "require", "ledger", "verify", "account", "audit", "schema", "reproduce", "demo"))])  # fmt: skip
 def test_help_shows_an_example(arguments, confide):
     code, printed, said = confide(*arguments)
     assert code == 0
@@ -290,3 +290,34 @@ def test_audit_reads_the_header_alone(result, tmp_path):
         channel(cf.Mean("x", (0, 1)), cf.Laplace(cf.PureDP(1.0))), like=tmp_path / "people.csv", column="x", pairs=1
     )
     assert list(found.tried) == ["csv (text)"]
+
+
+def test_release_of_rows_by_group(confide, result, tmp_path):
+    lines = [f"{'f' if i % 3 else 'm'},{20 + i % 50},{100 * i + 50},{'north' if i % 4 else 'attic'}" for i in range(90)]
+    (tmp_path / "hospital.csv").write_text("\n".join(["sex,age,cost,ward", *lines, "m,n/a,,north"]) + "\n")
+    words = ["release", "hospital.csv", "--statistic", "mean age, log(cost), age*log(cost), ward == 0", "--bounds", "age=18:90",
+             "--bounds", "cost=10:50000", "--category", "ward=north,south", "--privacy", "zcdp:0.5", "--mechanism", "gaussian",
+             "--missing", "age=40,cost=100"]  # fmt: skip
+    confide("ledger", "budget.db", "hospital", "--budget", "zcdp:2")
+    paid = ["--ledger", "budget.db", "--dataset", "hospital"]
+    whole = result(*words, "--n", "91", *paid)
+    assert whole["version"] == 3
+    assert whole["channel"]["statistic"]["bounds"] == {"age": [18.0, 90.0], "cost": [10.0, 50000.0]}
+    assert whole["missing"] == {"age": 40.0, "cost": 100.0}
+    groups = result(*words, "--by", "sex", "--groups", "f=60,m=31", *paid, "--output", "by.json", "--report", "by.html")
+    assert list(groups) == ["f", "m"]
+    assert groups["m"]["channel"]["n"] == 31
+    for index, name in ((1, "f"), (2, "m")):
+        assert cf.Release.load(f"by-{index}.json").part == cf.Grouped("sex", name)
+        assert confide("verify", f"by-{index}.json", "--ledger", "budget.db")[0] == 0
+    assert cf.Ledger("budget.db").spent("hospital") == cf.ZCDP(1.0)
+    code, printed, said = confide("ledger", "budget.db", "hospital", "--check")
+    assert code == 0, said
+    assert "age" in printed
+    (tmp_path / "study.toml").write_text(
+        'statistic = "mean age, ward == 0"\nbounds = {age = [18, 90]}\ncategories = {ward = ["north"]}\n'
+        'privacy = "zcdp:0.5"\nmechanism = "gaussian"\nn = 91\n'
+    )
+    code, printed, said = confide("release", "hospital.csv", "--study", "study.toml", "--missing", "age=40")
+    assert code == 0, said
+    assert "Released" in printed

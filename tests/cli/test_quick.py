@@ -61,6 +61,19 @@ def test_a_listing_names_the_column_the_day_and_the_purpose(book, capsys):
     assert line[-2:] == ["a", "trial"]
 
 
+def test_a_listing_of_rows_names_the_bounds_of_each_column(tmp_path, capsys):
+    """It said that the ledger was damaged."""
+    from confide_cli import run
+
+    book = cf.Ledger(tmp_path / "rows.db")
+    book.open("people", budget=cf.ZCDP(1.0))
+    bounds = {"age": (18, 90), "cost": (0, 50)}
+    channel = cf.Channel(cf.Mean(["age", "age * cost"], bounds), cf.Gaussian(cf.ZCDP(0.5)), n=2)
+    cf.release(channel, {"age": [20, 30], "cost": [5, 7]}, ledger=book, dataset="people")
+    assert run(["ledger", str(tmp_path / "rows.db"), "people"]) == 0
+    assert "mean of age, age * cost on age [18, 90], cost [0, 50]" in capsys.readouterr().out
+
+
 def test_a_page_of_a_whole_ledger(book, tmp_path, capsys):
     from confide_cli import run
 

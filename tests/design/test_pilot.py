@@ -7,7 +7,7 @@ import pytest
 
 import confide as cf
 from confide.design import compare, pilot, study
-from confide.design.studies.choose import posterior_points
+from confide.design.choosing import posterior_points
 from confide.errors import InvalidArgument
 from confide.inference.batch import many_posteriors
 from confide.prior import Prior
@@ -44,7 +44,7 @@ def test_the_choice_is_the_one_that_compare_makes_over_the_posterior(rate):
     assert chosen.n == 900
     with jax.enable_x64(True):
         prior = Prior.of(POPULATION, PRIOR)
-        thetas = posterior_points(cf.Model(POPULATION, made.channel), np.asarray([value]), prior, "normal")[0, :, 0]
+        thetas = posterior_points([cf.Model(POPULATION, made.channel)], [np.asarray([value])], prior, "normal")[0, :, 0]
     models = {i: cf.Model(POPULATION, channel) for i, channel in enumerate(made.candidates)}
     best = compare(models, theta=thetas, method="normal").best
     assert chosen == made.candidates[int(best)]
@@ -55,7 +55,7 @@ def test_posterior_points_are_quantiles():
     made = plan()
     model, prior = cf.Model(POPULATION, made.channel), Prior.of(POPULATION, PRIOR)
     with jax.enable_x64(True):
-        found = posterior_points(model, np.asarray([0.6, 0.9]), prior, "normal")
+        found = posterior_points([model], [np.asarray([0.6, 0.9])], prior, "normal")
     assert found.shape == (2, 10, 1)
     assert (np.diff(found[..., 0], axis=1) > 0).all()
     mean = many_posteriors([model], [np.asarray([0.6, 0.9])], prior, route="normal").mean

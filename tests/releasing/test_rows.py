@@ -143,6 +143,13 @@ def test_any_other_text_is_other():
             step,
             5 * step,
         ]
+    truth = plan_of(cf.Channel(cf.Mean("smokes == 0", categories={"smokes": ["true"]}), GAUSSIAN, n=3))
+    for cells in (
+        [True, False, None],
+        pd.Series([True, False, None], dtype="boolean"),
+        ["true", "True", np.bool_(False)],
+    ):
+        assert numbers(truth, {"smokes": cells}) == [round(1 / truth.grid.step)]
     codes = plan_of(cf.Channel(cf.Mean("ward == 0", categories={"ward": ["7"]}), GAUSSIAN, n=3))
     one = round(1 / codes.grid.step)
     for cells in ([7, 8, 7], [7.0, 7.5, 7.0], ["7", "7.0", "7"], np.array([7, 9, 7], dtype="uint8"), ["7", "٧", 7]):
@@ -304,6 +311,11 @@ def test_the_ledger_knows_the_same_rows_again(tmp_path):
     assert book.spent("people") == cf.ZCDP(0.1)
     book.check()
     assert book.confirms(first)
+    cf.release(channel(), {**data, "AGE": data["age"]}, column={"age": "AGE"}, ledger=book, dataset="people")
+    told = book.listing("people")
+    assert "on age [18, 90], cost [10, 5000], ward" in told[0].what
+    assert (told[0].column, told[2].column) == (None, "age: AGE")
+    assert book.statement("people").releases[0] == first
     memory = cf.release(channel(), {"ward": data["ward"], "age": data["age"], "cost": data["cost"]}, **ask)
     assert cf.release(channel(), {**{k: data[k] for k in ("ward", "age")}, "cost": data["cost"]}, **ask) == memory
 

@@ -9,8 +9,11 @@ import pytest
 
 import confide as cf
 from confide.errors import IncompatibleError, InvalidArgument, RangeError
-from confide.expression import Expression
+from confide.expression import Expression, ascent
+from confide.expression.boxes import Components
 from confide.expression.evaluate import evaluate
+from confide.expression.work import size
+from confide.statistic import joint
 
 HOSPITAL = {"age": (18, 90), "cost": (10, 50_000)}
 #: Ju, Awan, Gong and Rao (2022), p = 2: the unique entries of (XᵀY, YᵀY, XᵀX) of columns that are scaled to ±1
@@ -180,3 +183,51 @@ def test_all_patterns_of_signs_are_tried():
     s = np.stack([corners[:, 0] + corners[:, 1], corners[:, 0] - corners[:, 1], 2 * corners[:, 0]])
     exact = max(np.abs(s - one[:, None]).sum(axis=0).max() for one in s.T)
     assert cf.Mean(texts, bounds=bounds).sensitivity(1, 1) == pytest.approx(exact, rel=1e-5)
+
+
+def _most_at_once(monkeypatch):
+    """Watch how many boxes are looked at, at once and in all times the operations of one reading."""
+    seen = {"at once": 0, "operations": 0.0}
+
+    def watched(plain):
+        def read(self, found):
+            seen["at once"] = max(seen["at once"], found.count)
+            seen["operations"] += found.count * sum(map(size, self.trees))
+            return plain(self, found)
+
+        return read
+
+    for name in ("values", "slopes"):
+        monkeypatch.setattr(Components, name, watched(getattr(Components, name)))
+    return seen
+
+
+SWITCHES = ["(a > 1) * (b > 2)", "(a > 3) * (b < 5)", "(b > 4) * (c > 7)", "(c > 1) * a", "max(a, 2) * max(b, 6)", "c"]
+
+
+@pytest.mark.parametrize("norm", [1, 2])
+def test_the_first_cuts_are_no_more_than_a_round(norm, monkeypatch):
+    """Twelve components have 4,096 patterns of signs: with as many boxes for each, gigabytes."""
+    seen = _most_at_once(monkeypatch)
+    monkeypatch.setattr(joint, "MOST_WORK", 1.0)
+    monkeypatch.setattr(ascent, "MOST_WORK", 1.0)
+    bounds = {"a": (0, 10), "b": (0, 10), "c": (0, 10)}
+    statistic = cf.Mean([*SWITCHES, *(f"{text} * 0.5" for text in SWITCHES)], bounds=bounds)
+    assert statistic.sensitivity(1, norm) > 0
+    assert seen["at once"] <= 2 * 8_192
+
+
+@pytest.mark.parametrize("norm", [0, 1, 2])
+def test_the_work_is_counted_in_operations(norm, monkeypatch):
+    """A long expression costs more than a short one; what is left when the work is spent is as valid."""
+    seen = _most_at_once(monkeypatch)
+    monkeypatch.setattr(joint, "MOST_WORK", 200_000)
+    monkeypatch.setattr(ascent, "MOST_WORK", 200_000)
+    bounds = {"a": (-1, 1), "b": (-1, 1)}
+    long = " + ".join(f"(a - b / {i})**3 * (b + a / {i})" for i in range(2, 22))
+    statistic = cf.Mean([long, "a * b", "a - b"] if norm else long, bounds=bounds)
+    bound = statistic.sensitivity(1, norm or 1)
+    # a round may go beyond the budget once: readings of one round, at most eight of them
+    assert seen["operations"] <= 4 * 200_000 + 8 * 2 * 8_192 * 600
+    assert seen["operations"] <= 12_000_000
+    assert bound >= farthest(statistic, rows_on_a_grid(bounds, 21), norm or 1) if norm else bound > 0

@@ -15,3 +15,14 @@ def doctor_visits() -> Path:
     ['visits,diseases,poor_health', '0,13.7319,0']
     """
     return Path(__file__).parent / "doctor_visits.csv"
+
+
+def penguins() -> Path:
+    """A CSV file of 344 penguins: species, island, bill, flipper, mass, sex and year; texts, and cells that say NA.
+
+    Measured at Palmer Station, Antarctica, by K. Gorman and others (2007 to 2009), dedicated to the public (CC0).
+
+    >>> penguins().read_text().splitlines()[1]
+    'Adelie,Torgersen,39.1,18.7,181,3750,male,2007'
+    """
+    return Path(__file__).parent / "penguins.csv"

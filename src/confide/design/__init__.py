@@ -1,6 +1,9 @@
 """Choosing what to release: nothing here can read records."""
 
 from confide.design import families
+from confide.design.adaptive.bracketing import Bracket, bracket
+from confide.design.adaptive.plan import Adaptive
+from confide.design.adaptive.verb import adapt
 from confide.design.comparing.comparison import Comparison
 from confide.design.comparing.verb import compare
 from confide.design.optimizing import optimize
@@ -11,6 +14,8 @@ from confide.design.studies.requiring import Requirement, require
 from confide.design.studies.studying import Study, study
 
 __all__ = [
+    "Adaptive",
+    "Bracket",
     "Comparison",
     "Family",
     "MeanFamily",
@@ -18,6 +23,8 @@ __all__ = [
     "Pilot",
     "Requirement",
     "Study",
+    "adapt",
+    "bracket",
     "compare",
     "families",
     "optimize",

@@ -10,11 +10,12 @@ import numpy as np
 from confide._call import remembered
 from confide._precision import float64
 from confide._progress import progress
-from confide.design.criteria import directions, find_criterion
-from confide.design.families import Clip, ClippedScore, Moments, Power, QuantileLevel, Threshold
+from confide.channel import Channel
+from confide.design.criteria import Criterion, directions, find_criterion
+from confide.design.families import Clip, ClippedScore, EachClip, Moments, Power, QuantileLevel, Threshold
 from confide.design.judging import judge, ranked
 from confide.design.optimum import Candidate, Optimum
-from confide.design.points import points
+from confide.design.points import Points, points
 from confide.design.search.family import Family
 from confide.design.search.problem import SearchProblem, SearchResult
 from confide.design.search.tabulated import tabulate
@@ -36,6 +37,8 @@ FAMILIES: tuple[Family, ...] = (
     ClippedScore(),
     Moments(),
 )
+#: and of the local model, where each record is published by itself
+LOCAL: tuple[Family, ...] = (EachClip(), Threshold())
 #: under which mechanisms it does
 MECHANISMS: tuple[type[Mechanism], ...] = tuple(members("mechanism").values())
 
@@ -51,6 +54,7 @@ def optimize(
     prior: Any = None,
     families: Iterable[Family] = FAMILIES,
     mechanisms: Sequence[type[Mechanism]] = MECHANISMS,
+    local: bool = False,
     criterion: str = "expected_variance",
     exact: bool = True,
     key: Any = 0,
@@ -62,6 +66,9 @@ def optimize(
     mean; from the asymptotic law of a rank); the leaders are then ranked by their exact information, unless
     `exact=False`. A candidate that no exact route serves does not win over one that has an exact figure, and `notes`
     says which were dropped and why. A search is deterministic. To add a family, see `MeanFamily`.
+
+    With `local=True` there is nobody who may see the records together: each is clipped and published with noise of its
+    own, or answers with randomized response whether it is above a threshold. One record by itself (n=1) is that too.
 
     >>> import confide as cf
     >>> from confide.design import optimize
@@ -78,7 +85,8 @@ def optimize(
     chosen = find_criterion(criterion)
     at = points(population, theta, prior)
     problem = SearchProblem(tabulate(population, at), privacy, check_count(n), chosen)
-    found = _search(problem, _families(families), _mechanisms(mechanisms))
+    asked = _families(LOCAL if families is FAMILIES and (local or problem.n == 1) else families)
+    found = _search(problem, asked, _mechanisms(mechanisms), local)
     candidates = [Candidate.of(problem, each) for each in found]
     order = judge(candidates, problem, key) if exact else ranked(candidates, problem.criterion)
     if not np.isfinite(order[0].loss(problem.criterion)):
@@ -89,6 +97,21 @@ def optimize(
             "use another criterion, or a prior with lighter tails",
         )
     return Optimum(tuple(order), problem)
+
+
+def found_at(
+    population: Population,
+    at: Points,
+    privacy: Privacy,
+    n: int,
+    families: Iterable[Family] | None,
+    criterion: Criterion,
+) -> Channel:
+    """The best channel at some θ by the search's own approximation, for who asks often."""
+    problem = SearchProblem(tabulate(population, at), privacy, n, criterion)
+    found = _search(problem, _families(FAMILIES if families is None else families), list(MECHANISMS), local=False)
+    best = ranked([Candidate.of(problem, each) for each in found], criterion)[0]
+    return best.channel
 
 
 def _families(families: object) -> list[Family]:
@@ -117,13 +140,15 @@ def _mechanisms(mechanisms: object) -> list[type[Mechanism]]:
     return listed
 
 
-def _search(problem: SearchProblem, families: list[Family], mechanisms: list[type[Mechanism]]) -> list[SearchResult]:
+def _search(
+    problem: SearchProblem, families: list[Family], mechanisms: list[type[Mechanism]], local: bool
+) -> list[SearchResult]:
     # one number tells several parameters apart only through the shape of its law
     several = directions(problem.law.population).shape[1] > 1 and problem.criterion.name != "information"
     able = [family for family in families if not (several and family.scalar)]
     pairs = [(family, kind) for family in able for kind in mechanisms]
     searched = (family.search(problem, kind) for family, kind in progress(pairs, "families and mechanisms"))
-    found = [each for each in searched if each is not None]
+    found = [each for each in searched if each is not None and (each.statistic.per_record or not local)]
     # two families may find the same channel
     found = list(
         {(each.statistic, each.mechanism): each for each in reversed(found) if np.isfinite(each.loss)}.values()

@@ -62,14 +62,14 @@ class Expression:
         """
         return self._on(functools.partial(certified_range, work=Work(SEARCH / shared)), low, high)
 
-    def range_on(self, bounds: Bounds) -> tuple[float, float]:
+    def range_on(self, bounds: Bounds, shared: int = 1) -> tuple[float, float]:
         """The same in several variables, each within bounds of its own.
 
         >>> Expression("a * b", ("a", "b")).range_on({"a": (-1.0, 2.0), "b": (0.0, 3.0)})
         (-3.0, 6.0)
         """
         try:
-            return range_on(self.tree, bounds)
+            return range_on(self.tree, bounds, shared)
         except UndefinedError as error:
             raise RangeError(
                 "expression",

@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from confide.expression.bounding import RangeReader
-from confide.expression.boxes import Bounds, Boxes, Components, around, first_boxes, joined, summed, widest
+from confide.expression.boxes import MOST_WORK, Bounds, Boxes, Components, around, first_boxes, joined, summed, widest
 from confide.expression.interval import Interval, UndefinedError
 from confide.expression.rounding import Array, add
 from confide.expression.tree import Tree, Variable, nodes, read
 
-#: boxes that are looked at in one round, and readings of one expression on one box that a search may cost: seconds
-_ROUND, _MOST_READINGS = 8_192, 6_000_000
+#: boxes that are looked at in one round
+_ROUND = 8_192
 #: an expression's range this close to one that is attained, relative to its size, is not worth more work
 _CLOSE = 2.0**-40
 
@@ -24,10 +24,10 @@ class Ascent:
     Every open box belongs to one pattern. `run` is told how far a pattern's bound matters and stops where none does.
     """
 
-    def __init__(self, trees: Sequence[Tree], bounds: Bounds, signs: Array) -> None:
-        self.parts, self.signs = Components(trees, tuple(bounds)), signs
-        first = first_boxes(trees, bounds)
+    def __init__(self, trees: Sequence[Tree], bounds: Bounds, signs: Array, work: float = MOST_WORK) -> None:
+        self.parts, self.signs, self._left = Components(trees, tuple(bounds)), signs, work
         patterns = len(signs)
+        first = first_boxes(trees, bounds, max(_ROUND // patterns, 1))
         self.boxes = first[np.tile(np.arange(first.count), patterns)]
         self.pattern = np.repeat(np.arange(patterns), first.count)
         #: what a closed box of each pattern may reach, and what is surely attained
@@ -44,17 +44,17 @@ class Ascent:
 
     def run(self, enough: Callable[[Array, Array], Array]) -> Array:
         """The bounds, once no box is above what is `enough` (of bounds and attained values), or the work is spent."""
-        fresh, spent = np.ones(self.boxes.count, dtype=bool), 0
+        fresh = np.ones(self.boxes.count, dtype=bool)
         while True:
             if np.any(fresh):
-                spent += int(fresh.sum()) * self.parts.cost
+                self._left -= self.parts.work(int(fresh.sum()))
                 self._look(np.flatnonzero(fresh))
             limit = enough(self.bounds(), self.attained)
             open_ = self.upper > limit[self.pattern]
             open_ &= np.any(self.boxes.low < self.boxes.high, axis=0)
             np.maximum.at(self.settled, self.pattern[~open_], self.upper[~open_])
             self._keep(open_)
-            if not self.boxes.count or spent > _MOST_READINGS:
+            if not self.boxes.count or self._left < 0:
                 return self.bounds()
             fresh = self._split(limit)
 
@@ -98,8 +98,10 @@ def _signed(parts: Interval, sign: Array) -> Interval:
     )
 
 
-def range_on(tree: Tree, bounds: Bounds) -> tuple[float, float]:
+def range_on(tree: Tree, bounds: Bounds, shared: int = 1) -> tuple[float, float]:
     """An interval that holds every value of an expression in several variables, as any engine computes it.
+
+    The work to make it tight is limited, and `shared` by as many expressions.
 
     >>> from confide.expression.parse import parse
     >>> range_on(parse("a * b", ("a", "b")), {"a": (-1.0, 2.0), "b": (0.0, 3.0)})
@@ -112,7 +114,7 @@ def range_on(tree: Tree, bounds: Bounds) -> tuple[float, float]:
     named = [node.name for node in nodes(tree) if isinstance(node, Variable)]
     if len(named) == len(set(named)):  # intervals are tight where each variable occurs once
         return bottom, top
-    search = Ascent([tree], bounds, np.asarray([[1.0], [-1.0]]))
+    search = Ascent([tree], bounds, np.asarray([[1.0], [-1.0]]), MOST_WORK / shared)
     error = search.parts.errors(bounds)[0]
 
     def enough(found: Array, attained: Array) -> Array:

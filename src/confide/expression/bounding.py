@@ -73,17 +73,18 @@ class RangeReader:
 
     @staticmethod
     def _bit(surely: np.ndarray, possibly: np.ndarray) -> Interval:
+        # ends that are no numbers (∞ − ∞) compare with nothing: `possibly` is asked as not surely otherwise
         return Interval(surely.astype(np.float64), possibly.astype(np.float64))
 
     @classmethod
     def less(cls, a: Interval, b: Interval) -> Interval:
         """1 where a < b."""
-        return cls._bit(a.high < b.low, a.low < b.high)
+        return cls._bit(a.high < b.low, ~(a.low >= b.high))
 
     @classmethod
     def less_equal(cls, a: Interval, b: Interval) -> Interval:
         """1 where a ≤ b."""
-        return cls._bit(a.high <= b.low, a.low <= b.high)
+        return cls._bit(a.high <= b.low, ~(a.low > b.high))
 
     @classmethod
     def greater(cls, a: Interval, b: Interval) -> Interval:
@@ -99,7 +100,7 @@ class RangeReader:
     def equal(cls, a: Interval, b: Interval) -> Interval:
         """1 where a = b."""
         same = (a.low == a.high) & (b.low == b.high) & (a.low == b.low)
-        return cls._bit(same, (a.low <= b.high) & (b.low <= a.high))
+        return cls._bit(same, ~((a.low > b.high) | (b.low > a.high)))
 
     @classmethod
     def not_equal(cls, a: Interval, b: Interval) -> Interval:

@@ -9,6 +9,7 @@ how far a computed one may lie from them is added at the end (`error`).
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -21,9 +22,13 @@ from confide.expression.error import ErrorReader
 from confide.expression.interval import ZERO, Interval
 from confide.expression.rounding import Array
 from confide.expression.tree import COMPARISONS, Call, Interp, Number, Tree, Variable, nodes, read
+from confide.expression.work import size
 
-#: thresholds at which an axis is cut beforehand, and boxes to begin with: each threshold triples the boxes or more
-_MOST_THRESHOLDS, _MOST_FIRST = 6, 4_096
+#: thresholds at which an axis is cut beforehand: each triples the boxes or more
+_MOST_THRESHOLDS = 6
+#: operations on one interval that a search for ranges or distances may cost, a second or two, and what one reading of
+#: a tree costs beside its boxes
+MOST_WORK, _OVERHEAD = 8_000_000, 200
 #: stands for a slope that is infinite, and its inverse for one that vanishes: axes are compared, nothing is proved
 _STEEP = 1e100
 
@@ -69,17 +74,21 @@ def joined(parts: Sequence[Boxes]) -> Boxes:
     return Boxes(*(np.concatenate([getattr(part, end) for part in parts], axis=1) for end in ("low", "high")))
 
 
-def first_boxes(trees: Sequence[Tree], bounds: Bounds) -> Boxes:
-    """The bounds, cut where a variable is compared with a constant: there a computed switch is decided exactly."""
-    axes = [covering(*ends, _thresholds(trees, name)) for name, ends in bounds.items() if _thresholds(trees, name)]
-    if not axes or np.prod([axis.low.size for axis in axes]) > _MOST_FIRST:
-        low, high = np.asarray(list(bounds.values()), dtype=np.float64).T
-        return Boxes(low[:, None], high[:, None])
-    cut = iter(axes)
-    every = [
-        next(cut) if _thresholds(trees, name) else Interval.of(np.asarray([a]), np.asarray([b]))
-        for name, (a, b) in bounds.items()
-    ]
+def first_boxes(trees: Sequence[Tree], bounds: Bounds, most: int) -> Boxes:
+    """The bounds, cut where a variable is compared with a constant: there a computed switch is decided exactly.
+
+    As many constants are used as do not make more than so many boxes.
+    """
+    thresholds = {name: _thresholds(trees, name) for name in bounds}
+    for count in range(_MOST_THRESHOLDS, -1, -1):
+        every = [
+            covering(*ends, thresholds[name][:count])
+            if thresholds[name][:count]
+            else Interval.of(*(np.asarray([end]) for end in ends))
+            for name, ends in bounds.items()
+        ]
+        if math.prod(axis.low.size for axis in every) <= most:
+            break
     sides = (
         np.stack([part.ravel() for part in np.meshgrid(*[getattr(axis, end) for axis in every], indexing="ij")])
         for end in ("low", "high")
@@ -110,8 +119,11 @@ class Components:
     def __init__(self, trees: Sequence[Tree], names: Sequence[str]) -> None:
         self.trees, self.names = tuple(trees), tuple(names)
         self._uses = [{node.name for node in nodes(tree) if isinstance(node, Variable)} for tree in trees]
-        #: readings that one box costs
-        self.cost = sum(1 + len(uses) for uses in self._uses)
+        self._operations = sum(size(tree) * (1 + len(uses)) for tree, uses in zip(trees, self._uses, strict=True))
+
+    def work(self, count: int) -> float:
+        """The operations that values and slopes on so many boxes cost, once each."""
+        return self._operations * (count + _OVERHEAD)
 
     def _named(self, boxes: Boxes) -> dict[str, Interval]:
         return {name: Interval(boxes.low[i], boxes.high[i]) for i, name in enumerate(self.names)}

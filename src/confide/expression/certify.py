@@ -84,7 +84,9 @@ class _RangeSearch:
 
     def _values(self, cells: Interval) -> Interval:
         value = read(self.tree, RangeReader(cells))
-        return Interval(*(np.broadcast_to(end, cells.low.shape) for end in (value.low, value.high)))
+        known = ~(np.isnan(value.low) | np.isnan(value.high))  # nothing is known of ∞ − ∞
+        ends = np.where(known, value.low, -np.inf), np.where(known, value.high, np.inf)
+        return Interval(*(np.broadcast_to(end, cells.low.shape) for end in ends))
 
     def _attain(self, cells: Interval) -> None:
         """At a double the computed value lies in the interval at it: nothing smaller can be the largest value."""

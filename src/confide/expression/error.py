@@ -27,8 +27,8 @@ _ROUNDINGS = {
 }  # fmt: skip
 #: in units of 2⁻⁵³ of the largest value of a table: five of a product that is at most twice it, and the sum
 _TABLE_ROUNDINGS = 16
-#: what may be taken for 0 (`interval.or_zero`)
-_TINY = 1.1e-154
+#: what may be taken for 0 (`interval.or_zero`), and below what a slope or a share has lost its digits
+_TINY, _SUBNORMAL = 1.1e-154, 2.2250738585072014e-308
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +60,15 @@ class ErrorReader:
         return computed
 
     def interp(self, a: Computed, knots: tuple[float, ...], values: tuple[float, ...]) -> Computed:
-        """A table: three roundings of its slope, two of the product and one of the sum, by either formula."""
+        """A table: three roundings of its slope, two of the product and one of the sum, by either formula.
+
+        A slope that is subnormal, or a share of a segment that is, may be 0 instead, whatever it is multiplied by.
+        """
         value = RangeReader.interp(a.value, knots, values)
-        rounded = _TABLE_ROUNDINGS * _UNIT * np.max(np.abs(values)) * np.ones_like(value.low)
+        largest, farthest = np.max(np.abs(values)), np.max(np.abs(knots))
+        with np.errstate(over="ignore"):
+            lost = 2 * _SUBNORMAL * (largest + np.maximum(_size(a.value), farthest))
+            rounded = _TABLE_ROUNDINGS * _UNIT * largest + lost
         return self._passed_on("interp", value, rounded, (a,), knots, values)
 
     def _passed_on(

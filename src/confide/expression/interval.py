@@ -50,8 +50,8 @@ class Interval:
         return Interval(np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64))
 
     def contains(self, value: float) -> Mask:
-        """Whether a value lies inside."""
-        return (self.low <= value) & (value <= self.high)
+        """Whether a value may lie inside; of ∞ − ∞ or ∞/∞, whose ends are no numbers, nothing is known."""
+        return ~((value < self.low) | (self.high < value))
 
     def hull(self, other: Interval) -> Interval:
         """The smallest intervals around both."""

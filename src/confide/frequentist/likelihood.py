@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, Protocol
 
 import jax
 import jax.numpy as jnp
@@ -18,6 +19,7 @@ from confide.errors import AccuracyError
 from confide.inference.quadrature.fallback import Careful
 from confide.likelihood.joint_law import Joint
 from confide.population import Population, space
+from confide.statistic.columns import ColumnBounds
 
 Floats = NDArray[np.float64]
 
@@ -119,8 +121,9 @@ def _slope_of(population: Population, joint: Joint) -> Any:
 
 def _line(joint: Joint, constraint: Any) -> Floats:
     """Where a free coordinate is looked for."""
-    low = min(model.channel.statistic.bounds[0] for model in joint.models)
-    high = max(model.channel.statistic.bounds[1] for model in joint.models)
+    bounds = [model.channel.statistic.bounds for model in joint.models]
+    ends = [end for each in bounds for end in (each.ends if isinstance(each, ColumnBounds) else [each])]
+    low, high = min(low for low, _ in ends), max(high for _, high in ends)
     if getattr(constraint, "lower_bound", None) is None and getattr(constraint, "upper_bound", None) is None:
         apart = (high - low) * _LOCATIONS
         return np.concatenate([-apart[::-1], [0.0], apart]) + 0.5 * (low + high)
@@ -140,22 +143,33 @@ class Peak:
     edge: int = 0
 
 
+#: from a start to a maximum: where it is, and the logarithm of the likelihood there
+Climb = Callable[["FreeLikelihood", Floats], tuple[Floats, float]]
+
+
 @float64
-def maximum(likelihood: FreeLikelihood) -> Peak:
-    """The largest of all maxima that are found from everywhere."""
+def maximum(likelihood: FreeLikelihood, climbing: Climb | None = None) -> Peak:
+    """The largest of all maxima that are found from everywhere, by Newton's method or another way to climb."""
     starts = likelihood.starts()
     log_p = likelihood.screened(starts)
     if starts.shape[1] == 1:
-        return _on_a_line(likelihood, starts[:, 0], log_p)
+        return _on_a_line(likelihood, starts[:, 0], log_p, climbing)
     best = None
     for start in starts[np.argsort(-log_p)[:_CLIMBED]]:
-        found = climb(likelihood, start)
+        found = climb(likelihood, start) if climbing is None else climbing(likelihood, start)
         best = found if best is None or found[1] > best[1] else best
     assert best is not None
     return Peak(best[0], best[1], likelihood.curvature(best[0]))
 
 
-def climb(likelihood: FreeLikelihood, start: Floats, held: int | None = None) -> tuple[Floats, float]:
+class Sloped(Protocol):
+    """What can be climbed."""
+
+    def value_and_slope(self, free: Floats) -> tuple[float, Floats]:
+        """A number and its gradient at one v (k,)."""
+
+
+def climb(likelihood: Sloped, start: Floats, held: int | None = None) -> tuple[Floats, float]:
     """From a start to a maximum by Newton's method, its matrix built up from gradients; one coordinate may be held."""
     moving = np.arange(start.size) != (-1 if held is None else held)
 
@@ -175,7 +189,7 @@ def climb(likelihood: FreeLikelihood, start: Floats, held: int | None = None) ->
     return at, -float(found.fun)
 
 
-def _on_a_line(likelihood: FreeLikelihood, line: Floats, log_p: Floats) -> Peak:
+def _on_a_line(likelihood: FreeLikelihood, line: Floats, log_p: Floats, climbing: Climb | None) -> Peak:
     """One parameter: zoom in on the best point, then the vertex of a polynomial through the last points."""
     at = int(np.argmax(log_p))
     level = 1e-9 * (1.0 + abs(float(log_p[at])))
@@ -183,6 +197,9 @@ def _on_a_line(likelihood: FreeLikelihood, line: Floats, log_p: Floats) -> Peak:
     if edge:
         end = line[0 if edge < 0 else -1]
         return Peak(np.asarray([end]), float(log_p[at]), np.zeros((1, 1)), edge)
+    if climbing is not None:
+        top_free, top_log_p = climbing(likelihood, line[at : at + 1])
+        return Peak(top_free, top_log_p, likelihood.curvature(top_free))
     low, high = line[at - 1], line[at + 1]
     for _ in range(_ZOOMS):
         points = np.linspace(low, high, _ZOOM)

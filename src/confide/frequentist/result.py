@@ -37,6 +37,8 @@ class Estimate:
     notes: tuple[str, ...] = ()
     #: the p-value of a hypothesis about one parameter
     _test: Callable[[str, float], float] = field(default=lambda name, value: math.nan)
+    #: the ratio of likelihoods, 2 log, at values of one parameter
+    _deviance: Callable[[str, Any], Any] | None = None
     call: Remembered | None = None
 
     @property
@@ -61,6 +63,19 @@ class Estimate:
             raise InvalidArgument("theta0", theta0, f"is not one hypothesis about {names}", "give {name: value}")
         ((name, value),) = given.items()
         return self._test(name, float(value))
+
+    def deviance(self, name: str, values: Any) -> Any:
+        """2 log of the largest likelihood over the largest with one parameter held at each of the values.
+
+        >>> import confide as cf
+        >>> channel = cf.Channel(cf.Mean("x", bounds=(0, 1)), cf.Laplace(cf.PureDP(1.0)), n=1000)
+        >>> found = cf.estimate(cf.populations.bernoulli(), cf.Release(channel, 0.31), method="ratio")
+        >>> found.deviance("probability", [0.28, 0.31]).round(3)
+        array([4.042, 0.   ])
+        """
+        if self._deviance is None or name not in self.theta:
+            raise InvalidArgument("name", name, "has no likelihood ratio here", "use estimate(method='ratio')")
+        return self._deviance(name, values)
 
     def __str__(self) -> str:
         lines = []

@@ -15,6 +15,7 @@ from confide._checks import whole
 from confide._precision import float64
 from confide._random import as_key
 from confide.errors import ApproximationWarning, IncompatibleError, InvalidArgument
+from confide.frequentist.em import fit
 from confide.frequentist.exact import (
     Floats,
     Interval,
@@ -25,7 +26,7 @@ from confide.frequentist.exact import (
     scan,
     surely_below,
 )
-from confide.frequentist.likelihood import FreeLikelihood, Peak, maximum
+from confide.frequentist.likelihood import Climb, FreeLikelihood, Peak, maximum
 from confide.frequentist.ratio import Ratio, cutoff
 from confide.frequentist.result import Estimate
 from confide.inference.problem import read_models, read_releases
@@ -35,6 +36,8 @@ from confide.population import Population
 from confide.published import Release
 
 METHODS = ("exact", "ratio", "wald", "bootstrap")
+#: how the maximum is found
+CLIMBS: dict[str, Climb | None] = {"newton": None, "em": fit}
 
 
 @remembered
@@ -47,6 +50,7 @@ def estimate(
     method: str = "exact",
     same_records: bool | None = None,
     same_quantity: bool | None = None,
+    maximize: str = "newton",
     route: str | Route = "auto",
     replicates: int = 199,
     key: Any = 0,
@@ -60,6 +64,10 @@ def estimate(
     - `bootstrap` does the same by what the ratio is in `replicates` data sets simulated at the estimate.
     - `wald` takes the curvature at the maximum for that of a normal law, in free coordinates (log of a scale).
 
+    The maximum is found by Newton's method or, with `maximize="em"`, by EM: the noisy records are completed, exactly,
+    and fitted, which never lowers the likelihood. EM serves noisy means, shares and one value per record, of
+    populations whose support does not move.
+
     >>> import confide as cf
     >>> channel = cf.Channel(cf.Mean("x", bounds=(0, 50)), cf.Laplace(cf.PureDP(1.0)), n=200)
     >>> found = cf.estimate(cf.populations.exponential(), cf.Release(channel, 9.2))
@@ -68,6 +76,8 @@ def estimate(
     """
     if method not in METHODS:
         raise InvalidArgument("method", method, "is not a method", f"use one of {', '.join(METHODS)}")
+    if maximize not in CLIMBS:
+        raise InvalidArgument("maximize", maximize, "is no way to a maximum", f"use one of {', '.join(CLIMBS)}")
     if isinstance(level, bool) or not isinstance(level, int | float) or not 0 < level < 1:
         raise InvalidArgument("level", level, "is not between 0 and 1", "give a confidence level such as 0.95")
     count = whole("replicates", replicates, 19, "give the number of simulated data sets, at least 19")
@@ -90,10 +100,11 @@ def estimate(
     likelihood = FreeLikelihood(population, joint, joint.check(values))
     if method == "exact":
         _require_scalar(likelihood)
-    peak = maximum(likelihood)
+    peak = maximum(likelihood, CLIMBS[maximize])
     if method == "exact":
         sets, test, stood = _exactly(likelihood, peak, level)
     else:
+        deviance = _deviance(likelihood, peak)
         sets, test = _by_ratio(likelihood, peak, level, method, count, as_key(key))
     notes = [f"{joint.name}: error {joint.error}"] if joint.simulated or joint.approximate else []
     notes += stood if method == "exact" else ()
@@ -109,7 +120,23 @@ def estimate(
         joint.name,
         tuple(notes),
         test,
+        None if method == "exact" else deviance,
     )
+
+
+def _deviance(likelihood: FreeLikelihood, peak: Peak) -> Callable[[str, Any], Floats]:
+    ratio, names = Ratio(likelihood, peak), likelihood.population.names
+
+    def deviance(name: str, values: Any) -> Floats:
+        with jax.enable_x64(True):
+            index, held = names.index(name), np.asarray(values, dtype=float).reshape(-1)
+            free = np.asarray([_free_of(likelihood, index, float(each)) for each in held])
+            if peak.free.size == 1:
+                found = 2.0 * (peak.log_prob - likelihood(free[:, None]))
+                return np.asarray(np.maximum(0.0, found))
+            return np.asarray([ratio.deviance(index, float(each)) for each in free])
+
+    return deviance
 
 
 def _require_scalar(likelihood: FreeLikelihood) -> None:

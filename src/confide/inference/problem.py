@@ -112,19 +112,19 @@ def read_models(
 
 def _shared(releases: Sequence[Release], said: bool | None) -> bool:
     """Whether the releases are about the same records: as their files record it, or as it is said."""
-    recorded = _recorded(releases)
+    known = recorded(releases)
     if said is None:
-        if recorded is None:
+        if known is None:
             raise InvalidArgument(
                 "same_records",
                 None,
                 "is not said, and the releases do not record whether they share records",
                 "say same_records=True if all are about the same records, False if each is about its own",
             )
-        return recorded
+        return known
     if not isinstance(said, bool | np.bool_):
         raise InvalidArgument("same_records", said, "is not True or False", "say whether the releases share records")
-    if recorded is not None and recorded != bool(said):
+    if known is not None and known != bool(said):
         raise InvalidArgument(
             "same_records",
             said,
@@ -134,7 +134,7 @@ def _shared(releases: Sequence[Release], said: bool | None) -> bool:
     return bool(said)
 
 
-def _recorded(releases: Sequence[Release]) -> bool | None:
+def recorded(releases: Sequence[Release]) -> bool | None:
     """True: one data set and part; False: all data sets differ, or all parts of one differ; None: not known."""
     if any(release.dataset is None for release in releases):
         return None

@@ -41,6 +41,8 @@ def replicate_scores(model: Model, inner: int, *, latent: str = "auto") -> tuple
 
 def _record_scores(model: Model, inner: int) -> tuple[Any, Any, int]:
     population, channel = model.population, model.channel
+    if population.rows is not None:
+        population.rows()  # which says that there are no scores of rows
     statistic, law, n = channel.statistic, channel.law, channel.n
 
     def draw(key: jax.Array, theta: jax.Array, count: tuple[int, ...]) -> tuple[jax.Array, jax.Array]:

@@ -63,8 +63,6 @@ def information(
         return _of_private(model, theta, method, n)
     if n not in (None, model.channel.n):
         raise InvalidArgument("n", n, f"is not the channel's public {model.channel.n}", "leave n out")
-    if model.population.rows is not None:
-        model.population.rows()  # which says that there is none yet
     thetas = np.asarray(model.population.theta(theta))
     rows = thetas.reshape(-1, thetas.shape[-1])
     route = _choose(model) if method == "auto" else None if method in ALGORITHMS else choose_route(model, method)
@@ -91,7 +89,8 @@ def information(
     shape = (*thetas.shape[:-1], thetas.shape[-1], thetas.shape[-1])
     matrix, spread = np.asarray(found).reshape(shape), np.asarray(error).reshape(shape)
     # of the rows that routes ask about, so that one program serves
-    whole = None if model.population.moving else np.asarray(model.population.fisher(rows)).reshape(shape)
+    unknown_whole = model.population.moving or model.population.rows is not None
+    whole = None if unknown_whole else np.asarray(model.population.fisher(rows)).reshape(shape)
     records = None if whole is None else model.channel.n * whole
     share = efficiency(matrix, records)
     exact = chosen != "importance" if route is None else not route.approximate

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from confide import registry
 from confide.errors import ApproximationWarning, IncompatibleError, InvalidArgument
+from confide.likelihood.cells.route import Cells
 from confide.likelihood.local.records import PerRecord
 from confide.likelihood.local.response import Response
 from confide.likelihood.mean.normal import Normal
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ROUTES",
+    "Cells",
     "Normal",
     "Order",
     "PerRecord",
@@ -55,8 +57,6 @@ def as_route(route: str | Route) -> Route | None:
 
 def choose_route(model: Model, route: str | Route = "auto") -> Route:
     """The route that is asked for, or the first that serves; an error that says why none does."""
-    if model.population.rows is not None:
-        model.population.rows()  # which says that no route serves rows yet
     if model.channel.n is None:
         asked, only = as_route(route), OverNumbers()
         reason = f"route {asked.name!r} needs a public one" if asked not in (None, only) else only.refuses(model)
@@ -67,18 +67,25 @@ def choose_route(model: Model, route: str | Route = "auto") -> Route:
         return Scaled(choose_route(as_mean(model), route))
     asked = as_route(route)
     if asked is not None:
-        reason = asked.refuses(model)
+        reason = _refuses(asked, model)
         if reason is not None:
             raise IncompatibleError(f"route {asked.name!r} does not serve this model: {reason}")
         return asked
     reasons = {}
     for candidate in ROUTES.values():
-        reason = candidate.refuses(model)
+        reason = _refuses(candidate, model)
         if reason is None:
             return candidate
         reasons[candidate.name] = reason
     listed = "; ".join(f"{name}: {reason}" for name, reason in reasons.items())
     raise IncompatibleError(f"no route to p(y | theta) serves this model ({listed})")
+
+
+def _refuses(route: Route, model: Model) -> str | None:
+    """Why a route does not serve a model, in words; None if it does."""
+    if model.population.rows is not None and not route.of_rows:
+        return f"{route.name} is for records of one number, not for rows"
+    return route.refuses(model)
 
 
 def choose_aloud(model: Model, route: str | Route, stacklevel: int) -> Route:
@@ -97,4 +104,4 @@ def choose_aloud(model: Model, route: str | Route, stacklevel: int) -> Route:
 def stand_in(route: Route, model: Model) -> Route | None:
     """The route that serves where this one works hard or gives up; None where there is none."""
     other = None if route.falls_back_to is None else ROUTES[route.falls_back_to]
-    return other if other is not None and other.refuses(model) is None else None
+    return other if other is not None and _refuses(other, model) is None else None

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from confide.errors import AccuracyError, IncompatibleError
 
 if TYPE_CHECKING:
+    from confide.likelihood.completed import Completed
     from confide.model import Model
 Floats = NDArray[np.float64]
 
@@ -51,6 +52,8 @@ class Route(ABC):
     for_many_thetas: ClassVar[bool] = False
     #: the name of the route that stands in where this one works hard or gives up, if that one serves the model
     falls_back_to: ClassVar[str | None] = None
+    #: whether it serves rows of several columns too
+    of_rows: ClassVar[bool] = False
 
     @abstractmethod
     def refuses(self, model: Model) -> str | None:
@@ -106,6 +109,21 @@ class Route(ABC):
         """
         del model, thetas, values
         return None
+
+    def completed(self, model: Model, theta: Any, value: Any) -> Completed:
+        """How many of the records are expected at each node of their law, given one y and θ (d,): EM's E-step.
+
+        >>> import confide as cf, numpy as np
+        >>> channel = cf.Channel(cf.Mean("x", bounds=(0, 1)), cf.Laplace(cf.PureDP(5.0)), n=20)
+        >>> with jax.enable_x64(True):
+        ...     print(cf.Share().completed(cf.Model(cf.populations.bernoulli(), channel), [0.5], 0.3).counts.round(3))
+        [13.885  6.115]
+        """
+        del theta, value
+        raise IncompatibleError(
+            f"route {self.name!r} does not tell what one record of {model.channel.statistic} is expected to be given "
+            "what was published, as EM needs; use maximize='newton'"
+        )
 
     def seconds(self, model: Model, thetas: int) -> float:
         """Roughly how long so many θ take on one core, as far as that is known beforehand; 0 where it is little."""

@@ -17,7 +17,7 @@ import numpy as np
 from scipy.special import erfinv, ndtri_exp
 
 from confide.mechanism.calibration import gaussian_ratio, laplace_divergence, laplace_ratio, largest, refuse_noise
-from confide.mechanism.counts import squared_counts
+from confide.mechanism.counts import squared_counts, squared_moves
 from confide.privacy import GDP, ZCDP, ApproxDP, Privacy, PureDP
 from confide.privacy.rounding import nearest, outward, root_down, round_down, round_up
 from confide.statistic import Statistic
@@ -55,6 +55,8 @@ def squared_steps(statistic: Statistic, n: int | None, step: float, norm: int) -
     numbers below a bound are at most its ceiling less one; or, where the range of every coordinate is known,
     ‖k‖ ≤ ‖(⌈Δ_j/step⌉)_j‖. The smaller is taken. Counts on their own lattice are not rounded at all (`counts`).
     """
+    if statistic.tallies:
+        return squared_moves(n, step, norm)
     width = float(statistic.sensitivity(n, norm=norm))
     if statistic.dimension == 1:
         return steps(width, step) ** 2

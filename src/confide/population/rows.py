@@ -31,11 +31,13 @@ class ColumnLaw:
 
     population: Population
     needs: tuple[str, ...]
+    #: the parameter that is the share of missing values, and the constant that is written down for these
+    missing: tuple[str, float] | None = None
 
     def theta(self, known: Mapping[str, jax.Array], row: Mapping[str, jax.Array]) -> jax.Array:
         """θ of the column."""
         values = (known[name] if name in known else row[name] for name in self.needs)
-        return jnp.concatenate([jnp.atleast_1d(jnp.asarray(value, dtype=jnp.float64)) for value in values])
+        return jnp.concatenate([jnp.ravel(jnp.asarray(value, dtype=jnp.float64)) for value in values])
 
 
 @dataclass(frozen=True)
@@ -48,8 +50,8 @@ class RowLaw:
         """Stands where the family of a population of numbers would be: whoever asks for that is told."""
         del parameters
         raise IncompatibleError(
-            f"a record is a row of the columns {', '.join(self.names)}, of which nothing but draws and the density of "
-            "a row is known yet; model one column at a time for likelihoods, information and inference"
+            f"a record is a row of the columns {', '.join(self.names)}: this is only known of records of one number; "
+            "use draws, densities, means and noisy values of rows, or model one column"
         )
 
     @property
@@ -60,27 +62,52 @@ class RowLaw:
     def draws(self, space: Space, key: jax.Array, theta: jax.Array, shape: tuple[int, ...]) -> dict[str, jax.Array]:
         """Rows at θ, as columns of the given shape: each column is drawn given those before it."""
         row: dict[str, jax.Array] = {}
+        seen: dict[str, jax.Array] = {}
         known = split(space, theta)
         for for_column, (name, law) in zip(jax.random.split(key, len(self.columns)), self.columns, strict=True):
-            earlier = {each: row[each] for each in law.needs if each in row}
-            if not earlier:
-                row[name] = density.draws(law.population, for_column, law.theta(known, {}), shape)
-                continue
-            keys = jax.random.split(for_column, shape)
-
-            def one(key: jax.Array, given: dict[str, jax.Array], law: ColumnLaw = law) -> jax.Array:
-                return density.draws(law.population, key, law.theta(known, given), ())
-
-            for _ in shape:
-                one = jax.vmap(one)
-            row[name] = one(keys, earlier)
-        return row
+            row[name] = _drawn(law, for_column, known, {each: row[each] for each in law.needs if each in row}, shape)
+            seen[name] = row[name]
+            if law.missing is not None:  # later columns follow the value that there would have been
+                share, constant = law.missing
+                gone = jax.random.uniform(jax.random.fold_in(for_column, 1), shape) < known[share]
+                seen[name] = jnp.where(gone, constant, row[name])
+        return seen
 
     def log_prob(self, space: Space, row: Mapping[str, jax.Array], theta: jax.Array) -> jax.Array:
         """log p of one row at one θ: the sum over its columns."""
         known = split(space, theta)
-        each = [density.log_prob(law.population, row[name], law.theta(known, row)) for name, law in self.columns]
+        each = []
+        for name, law in self.columns:
+            if law.missing is not None and any(name in later.needs for _, later in self.columns):
+                raise IncompatibleError(
+                    f"later columns follow the value of {name!r} that there would have been, so that a row without it "
+                    "has no density in closed form; order the columns so that none depends on one that may be missing"
+                )
+            log_p = density.log_prob(law.population, row[name], law.theta(known, row))
+            if law.missing is not None:
+                share, constant = known[law.missing[0]], law.missing[1]
+                log_p = jnp.where(row[name] == constant, jnp.log(share), jnp.log1p(-share) + log_p)
+            each.append(log_p)
         return jnp.sum(jnp.stack(each))
+
+
+def _drawn(
+    law: ColumnLaw,
+    key: jax.Array,
+    known: Mapping[str, jax.Array],
+    earlier: dict[str, jax.Array],
+    shape: tuple[int, ...],
+) -> jax.Array:
+    """Values of a column, given those before it."""
+    if not earlier:
+        return density.draws(law.population, key, law.theta(known, {}), shape)
+
+    def one(key: jax.Array, given: dict[str, jax.Array]) -> jax.Array:
+        return density.draws(law.population, key, law.theta(known, given), ())
+
+    for _ in shape:
+        one = jax.vmap(one)
+    return one(jax.random.split(key, shape), earlier)
 
 
 @dataclass(frozen=True)
@@ -113,6 +140,7 @@ def rows_of(
         made = make(law, spaces, sizes={each: sizes[each] for each in spaces if each in sizes})
         found[name] = ColumnLaw(made, tuple(spaces))
     used = {each for name, law in found.items() for each in law.needs if not isinstance(law.population.family, _Given)}
+    used |= {law.missing[0] for law in found.values() if law.missing is not None}
     if unused := [name for name in parameters if name not in used]:
         remedy = "leave it out, or name it in the function of a column"
         raise InvalidArgument("parameters", unused[0], "is a parameter of no column", remedy)

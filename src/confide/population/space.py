@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -10,14 +11,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from numpyro.distributions import biject_to
-from numpyro.distributions.constraints import Constraint
+from numpyro.distributions.constraints import Constraint, simplex
 
 from confide.errors import InvalidArgument, ParameterError
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """One named parameter; `size` is its number of entries in θ (1 unless it is a vector, such as a simplex)."""
+    """One named parameter; `size` is its number of entries in θ: 1 unless it is a vector (a simplex) or a matrix."""
 
     name: str
     constraint: Constraint
@@ -28,14 +29,30 @@ class Parameter:
 
     @property
     def vector(self) -> bool:
-        """Whether it has an axis of its own."""
-        return bool(self.constraint.event_dim == 1)
+        """Whether it has an axis of its own, or two."""
+        return bool(self.constraint.event_dim > 0)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of its value."""
+        side = math.isqrt(self.size)
+        return ((), (self.size,), (side, side))[self.constraint.event_dim]
+
+    def shaped(self, entries: Any) -> Any:
+        """Entries on the last axis of θ as a value."""
+        return entries.reshape((*entries.shape[:-1], *self.shape)) if self.vector else entries[..., 0]
+
+    def flat(self, value: Any) -> Any:
+        """A value as entries on the last axis of θ."""
+        return value.reshape((*value.shape[: value.ndim - len(self.shape)], self.size))
 
     @property
     def free(self) -> int:
         """The number of entries without the constraint: a simplex has one fewer than it has entries."""
-        shape: tuple[int, ...] = biject_to(self.constraint).inverse_shape((self.size,))
-        return shape[0] if self.vector else 1
+        if not self.vector:
+            return 1
+        shape: tuple[int, ...] = biject_to(self.constraint).inverse_shape(self.shape)
+        return shape[-1]
 
 
 def parameter(name: str, constraint: object, sizes: Mapping[str, int]) -> Parameter:
@@ -43,11 +60,11 @@ def parameter(name: str, constraint: object, sizes: Mapping[str, int]) -> Parame
     if not isinstance(constraint, Constraint):
         remedy = "map every name to a numpyro constraint, such as numpyro.distributions.constraints.positive"
         raise InvalidArgument(f"parameters[{name!r}]", constraint, "is not a constraint", remedy)
-    if constraint.is_discrete or constraint.event_dim > 1:
-        remedy = "give it a continuous scalar or vector constraint, or fix it inside the family"
+    if constraint.is_discrete or constraint.event_dim > 2:
+        remedy = "give it a continuous constraint of a number, a vector or a square matrix, or fix it inside the family"
         raise InvalidArgument(f"parameters[{name!r}]", constraint, "is not a space for a part of θ", remedy)
     size = sizes.get(name, 1)
-    if constraint.event_dim == 1 and (name not in sizes or size < 2):
+    if constraint.event_dim > 0 and (name not in sizes or size < 1 or (size < 2 and constraint is simplex)):
         remedy = f"declare its length, as in sizes={{{name!r}: 3}}"
         raise InvalidArgument(f"parameters[{name!r}]", constraint, "is a vector of unknown length", remedy)
     if constraint.event_dim == 0 and size != 1:
@@ -57,7 +74,7 @@ def parameter(name: str, constraint: object, sizes: Mapping[str, int]) -> Parame
     except NotImplementedError:
         remedy = "use a constraint that numpyro's biject_to knows"
         raise InvalidArgument(f"parameters[{name!r}]", constraint, "cannot be unconstrained", remedy) from None
-    return Parameter(name, constraint, size)
+    return Parameter(name, constraint, size**2 if constraint.event_dim == 2 else size)
 
 
 Space = tuple[Parameter, ...]
@@ -98,7 +115,7 @@ def split(space: Space, theta: jax.Array) -> dict[str, jax.Array]:
     """θ cut into its named parameters."""
     parts, at = {}, 0
     for part in space:
-        parts[part.name] = theta[..., at : at + part.size] if part.vector else theta[..., at]
+        parts[part.name] = part.shaped(theta[..., at : at + part.size])
         at += part.size
     return parts
 
@@ -111,7 +128,7 @@ def join(space: Space, value: Any, argument: str, convert: Callable[[Any], Any] 
     if sorted(map(str, value)) != sorted(names):
         raise ParameterError(argument, value, "does not name the parameters", f"give {', '.join(names)}")
     entries = [convert(value[part.name]) for part in space]
-    entries = [entry if part.vector else entry[..., None] for part, entry in zip(space, entries, strict=True)]
+    entries = [part.flat(entry) for part, entry in zip(space, entries, strict=True)]
     numpy = jnp if any(map(is_traced, entries)) else np
     batch = np.broadcast_shapes(*(entry.shape[:-1] for entry in entries))
     return numpy.concatenate([numpy.broadcast_to(entry, (*batch, entry.shape[-1])) for entry in entries], axis=-1)
@@ -120,8 +137,8 @@ def join(space: Space, value: Any, argument: str, convert: Callable[[Any], Any] 
 def check(space: Space, theta: np.ndarray, argument: str, value: object) -> None:
     """Refuse a θ that is not finite or not in the space, naming the parameter at fault."""
     for part, entries in zip(space, split(space, theta).values(), strict=True):  # type: ignore[arg-type]
-        events = entries.reshape((-1, part.size) if part.vector else (-1,))
-        finite = np.isfinite(events).all(axis=-1) if part.vector else np.isfinite(events)
+        events = entries.reshape((-1, *part.shape))
+        finite = np.isfinite(events.reshape(len(events), -1)).all(axis=-1)
         if not finite.all():
             bad = events[~finite][0]
             problem = f"is not finite: {part.name} = {bad}"
@@ -149,5 +166,5 @@ def constrain(space: Space, unconstrained: jax.Array) -> jax.Array:
         free = unconstrained[..., at : at + part.free]
         at += part.free
         transform = biject_to(part.constraint)
-        pieces.append(transform(free) if part.vector else transform(free[..., 0])[..., None])
+        pieces.append(part.flat(transform(free) if part.vector else transform(free[..., 0])))
     return jnp.concatenate(pieces, axis=-1)

@@ -18,7 +18,9 @@ function            parameters                      a record
 `categorical`       probabilities                   a code 0, …, k − 1
 =================== =============================== ==============================================================
 
-`independent(age=…, cost=…)` makes rows of such columns.
+`independent(age=…, cost=…)` makes rows of such columns, `linear_regression("y", ["x"])` and
+`logistic_regression("y", ["x"])` rows of an outcome and covariates, `with_missing(rows, "cost", 0.0)` those of which a
+share lacks a value.
 
 Two calls with the same arguments return equal populations, so that compiled functions are shared.
 """
@@ -36,4 +38,7 @@ from confide.populations.gaussian import normal as normal
 from confide.populations.gaussian import normal_mean as normal_mean
 from confide.populations.gaussian import normal_variance as normal_variance
 from confide.populations.overdispersed import negative_binomial as negative_binomial
+from confide.populations.regression import linear_regression as linear_regression
+from confide.populations.regression import logistic_regression as logistic_regression
 from confide.populations.tables import independent as independent
+from confide.populations.tables import with_missing as with_missing

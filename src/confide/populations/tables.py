@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+
+from numpyro.distributions import constraints
 from numpyro.distributions.constraints import Constraint
 
 from confide.errors import InvalidArgument
@@ -28,6 +32,34 @@ def independent(**populations: Population) -> Population:
             problem = f"has a parameter {twice[0]!r}, as another column has"
             raise InvalidArgument(column, population, problem, "call the column by another name")
         parameters |= {names[part.name]: part.constraint for part in population.space}
-        sizes |= {names[part.name]: part.size for part in population.space if part.vector}
+        sizes |= {names[part.name]: part.shape[0] for part in population.space if part.vector}
         columns[column] = ColumnLaw(population, tuple(names.values()))
     return Population(columns, parameters, f"independent({', '.join(populations)})", sizes=sizes)
+
+
+def with_missing(population: Population, column: str, constant: float) -> Population:
+    """Rows of which a share lacks a value in one column, where a constant is written down for it, as releases do.
+
+    The share is one more parameter, `column_missing`, the last. Later columns follow the value that there would have
+    been, and whether it is missing depends on nothing.
+
+    >>> from confide import populations
+    >>> rows = independent(age=populations.normal(), cost=populations.exponential())
+    >>> with_missing(rows, "cost", 0.0).names
+    ('age_mean', 'age_variance', 'cost_rate', 'cost_missing')
+    """
+    if not isinstance(population, Population) or population.rows is None:
+        remedy = "give rows, or a prior of 'missing' to infer, which serves populations of one number"
+        raise InvalidArgument("population", population, "is not a population of rows", remedy)
+    laws = dict(population.rows.columns)
+    if column not in laws:
+        raise InvalidArgument("column", column, "is no column of the population", f"use one of {', '.join(laws)}")
+    if not isinstance(constant, int | float) or not math.isfinite(constant):
+        raise InvalidArgument("constant", constant, "is not a finite number", "give what is written down, such as 0.0")
+    share = f"{column}_missing"
+    if share in population.names or laws[column].missing is not None:
+        raise InvalidArgument("column", column, "may be missing already", "say so once")
+    laws[column] = replace(laws[column], missing=(share, float(constant)))
+    parameters = population.parameters | {share: constraints.open_interval(0.0, 1.0)}
+    sizes = {part.name: part.shape[0] for part in population.space if part.vector}
+    return Population(laws, parameters, f"{population.name} with {column} missing at times", sizes=sizes)

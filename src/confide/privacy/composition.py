@@ -11,11 +11,36 @@ import sys
 from collections.abc import Iterable, Sequence
 
 from confide.errors import PrivacyError
+from confide.privacy.group import two_records
 from confide.privacy.guarantee import GDP, TOLERANCE, ZCDP, ApproxDP, Privacy, PureDP, Unlimited
 from confide.privacy.rounding import read_delta, root_sum_of_squares_up, sum_up
 
 # From the strongest unit to the weakest: the first in which all members can be stated wastes the least.
 _UNITS: tuple[type[PureDP] | type[GDP] | type[ZCDP], ...] = (PureDP, GDP, ZCDP)
+
+
+def moved(guarantee: Privacy) -> Privacy:
+    """What is promised to a record that may move from one group to another: one removal and one addition.
+
+    `guarantee` is that of each group's release where a record is added or removed: 2ε, 2ρ, √2·μ; (2ε, (1 + e^ε)·δ) by
+    group privacy, which holds whether the releases are independent or not.
+
+    >>> [moved(each) for each in (PureDP(0.5), ZCDP(0.25), ApproxDP(1.0, 1e-6))]
+    [PureDP(epsilon=1.0), ZCDP(rho=0.5), ApproxDP(epsilon=2.0, delta=3.7182818284609047e-06)]
+    """
+    return two_records(guarantee) if isinstance(guarantee, ApproxDP) else compose([guarantee, guarantee])
+
+
+def worst(first: Privacy, second: Privacy) -> Privacy:
+    """A guarantee that both of one kind imply: the larger of each of their parameters.
+
+    >>> worst(ApproxDP(1.0, 1e-6), ApproxDP(0.5, 1e-5))
+    ApproxDP(epsilon=1.0, delta=1e-05)
+    """
+    if Unlimited in (type(first), type(second)):
+        return Unlimited()
+    assert type(first) is type(second)
+    return type(first)(*map(max, vars(first).values(), vars(second).values()))
 
 
 def compose(guarantees: Iterable[Privacy], *, delta: float | None = None) -> Privacy:

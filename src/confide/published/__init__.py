@@ -4,12 +4,12 @@ import typing
 
 from confide._lazy import lazily
 from confide.published.errors import BudgetError, DataError, FileError, LedgerError
-from confide.published.part import Hashed, Rows
+from confide.published.part import Grouped, Hashed, Rows
 
 if typing.TYPE_CHECKING:
     from confide.published.release import Release
     from confide.published.statement import Statement
 
-__all__ = ["BudgetError", "DataError", "FileError", "Hashed", "LedgerError", "Release", "Rows", "Statement"]
+__all__ = ["BudgetError", "DataError", "FileError", "Grouped", "Hashed", "LedgerError", "Release", "Rows", "Statement"]
 
 __getattr__ = lazily(__name__, {"release": ("Release",), "statement": ("Statement",)})

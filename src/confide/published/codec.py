@@ -15,6 +15,7 @@ from confide.errors import IncompatibleError
 from confide.expression import Expression
 from confide.mechanism import Mechanism
 from confide.privacy import Privacy
+from confide.published.cells import decode_cells, encode_cells
 from confide.published.errors import FileError
 from confide.published.provenance import check, provenance_of
 from confide.published.records import Records
@@ -26,7 +27,7 @@ from confide.statistic import Statistic
 from confide.statistic.columns import ColumnBounds
 
 if TYPE_CHECKING:
-    from confide.published.schema import ChannelForm, ReleaseForm
+    from confide.published.schema import ChannelForm, ReleaseForm, StatisticForm
 
 #: what a file says it is; the version changes when an older reader would misread it. A file has the oldest version that
 #: says all of it, so that what an older program can read it is given, and digests stay as they were
@@ -46,6 +47,8 @@ def _encode_statistic(statistic: Statistic) -> dict[str, Any]:
         )
     if _STATISTICS.get(kind) is not type(statistic):
         raise IncompatibleError(f"{statistic!r} is not one of {', '.join(_STATISTICS)}, so no file can describe it")
+    if statistic.tallies:
+        return {"kind": kind, "cells": encode_cells(statistic)}
     form: dict[str, Any] = {"kind": kind, "expressions": [str(t) for t in statistic.transforms]}
     if isinstance(statistic.bounds, ColumnBounds):
         form["bounds"] = {name: list(pair) for name, pair in statistic.bounds.numbers.items()}
@@ -73,7 +76,7 @@ def encode_channel(channel: Channel) -> dict[str, Any]:
         "statistic": _encode_statistic(channel.statistic),
         "mechanism": _encode_mechanism(channel.mechanism),
         "neighbours": channel.neighbours,
-    } | ({} if channel.n is None else {"n": channel.n})
+    } | {name: told for name in ("n", "protects") if (told := getattr(channel, name)) is not None}
 
 
 def _calibrated(channel: Channel) -> float | None:
@@ -109,10 +112,12 @@ def encode(release: Release, table: str | None = None) -> dict[str, Any]:
 
 
 def _version(form: dict[str, Any]) -> int:
-    """The oldest version that has all that a release says: 3 has sums, rows of several columns, and parts by group."""
+    """The oldest version that has all that a release says: 3 has sums, histograms, rows, and parts by group."""
     statistic = form["channel"]["statistic"]
-    of_rows = isinstance(statistic["bounds"], dict) or isinstance(form.get("missing"), dict)
-    newer = of_rows or statistic["kind"] in ("Sum", "Count") or form.get("part", {}).get("kind") == "group"
+    of_rows = isinstance(statistic.get("bounds"), dict) or isinstance(form.get("missing"), dict)
+    newer = (
+        of_rows or statistic["kind"] in ("Sum", "Count", "Histogram") or form.get("part", {}).get("kind") == "grouped"
+    )
     return VERSION if newer else OLDEST
 
 
@@ -122,9 +127,11 @@ def encode_sealed(release: Release, table: str | None = None) -> dict[str, Any]:
     return form | {"provenance": provenance_of(form, release.entry)}
 
 
-def decode_channel(form: ChannelForm) -> Channel:
-    """The channel of a form, through the same constructors that a user calls."""
-    given = form.statistic
+def _decode_statistic(given: StatisticForm) -> Statistic:
+    """The statistic of a form."""
+    if (histogram := decode_cells(given)) is not None:
+        return histogram
+    assert given.expressions is not None and given.bounds is not None  # `decode_cells` has looked
     quantile = given.kind == "Quantile"
     if (given.q is None) == quantile:
         raise FileError(f"a {given.kind} {'needs' if quantile else 'has no'} level q")
@@ -142,9 +149,13 @@ def decode_channel(form: ChannelForm) -> Channel:
     if given.kind == "Count":
         if (expression, bounds) != ("1", (0.0, 1.0)):
             raise FileError("a Count has no expression and no bounds of its own")
-        statistic = _STATISTICS[given.kind]()
-    else:
-        statistic = _STATISTICS[given.kind](expression, bounds=bounds, **level)
+        return _STATISTICS[given.kind]()
+    return _STATISTICS[given.kind](expression, bounds=bounds, **level)
+
+
+def decode_channel(form: ChannelForm) -> Channel:
+    """The channel of a form, through the same constructors that a user calls."""
+    statistic = _decode_statistic(form.statistic)
     options = {name: value for name in _OPTIONS if (value := getattr(form.mechanism, name)) is not None}
     if form.mechanism.privacy is not None:
         options["privacy"] = decode_privacy(form.mechanism.privacy.model_dump())
@@ -153,6 +164,8 @@ def decode_channel(form: ChannelForm) -> Channel:
     except TypeError as error:
         raise FileError(f"the mechanism {form.mechanism.kind} does not have the options {sorted(options)}") from error
     channel = Channel(statistic, mechanism, form.n)
+    if channel.protects != form.protects:
+        raise FileError("what is protected is not what the channel protects")
     if channel.neighbours != form.neighbours:
         known = "private" if form.n is None else "public"
         raise FileError(f"the neighbours are not those of a channel whose n is {known}")

@@ -32,8 +32,10 @@ def save(release: Release, path: Path) -> None:
         if release.records is not None:
             release.records.check()
             table = f"{path.stem}.{release.records.digest[:16]}.parquet"
-            _write(path.with_name(table), release.records.path)
-        _write(path, json.dumps(encode_sealed(release, table), indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+            write_whole(path.with_name(table), release.records.path)
+        write_whole(
+            path, json.dumps(encode_sealed(release, table), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+        )
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
         raise FileError(f"{path.name} cannot be written, for nobody could read it: {first['msg'][:200]}") from None
@@ -41,7 +43,7 @@ def save(release: Release, path: Path) -> None:
         raise FileError(f"{path.name} cannot be written: {error.strerror or error}") from error
 
 
-def _write(path: Path, content: str | Path) -> None:
+def write_whole(path: Path, content: str | Path) -> None:
     """Write under another name, flush to the disk, rename: a reader never sees half a file."""
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.")
     try:
@@ -91,7 +93,7 @@ def parse(content: bytes | str, folder: Path = Path()) -> Release:
     from confide.published.codec import decode
     from confide.published.schema import ReleaseForm
 
-    form = _read_json(content)
+    form = read_json(content)
     _check_version(form)
     try:
         # numbers of a hostile file may overflow; what comes of that, the constructors refuse
@@ -125,7 +127,8 @@ def _check_version(form: object) -> None:
         raise FileError(f"the file has version {shown}, and this is written for {VERSION}; use a newer Confide")
 
 
-def _read_json(content: bytes | str) -> Any:
+def read_json(content: bytes | str) -> Any:
+    """What a JSON text holds; no constants that are no numbers, no field twice."""
     try:
         text = content.decode("utf-8") if isinstance(content, bytes) else content
         if text.count("[") + text.count("{") > MOST_BRACKETS:

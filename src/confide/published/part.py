@@ -2,14 +2,15 @@
 
 Releases from disjoint parts of one kind cost what the dearest of them costs, not their sum, for every record is in
 one of them only. That holds when replacing a record leaves all memberships as they are: membership by position in
-one and the same content, or by the hash of a public identifier. Positions in a file that was sorted, or gained a
-record, are positions in another content, and add up; a ledger compares digests. An identifier must be a public property
-of the person, the same in every release: a number that was given to the row is none, and no program can tell. A part
-that is only a name (a text) promises nothing, so its releases add up.
+one and the same content, by the hash of a public identifier, or by a public attribute that is fixed. Positions in a
+file that was sorted, or gained a record, are positions in another content, and add up; a ledger compares digests. An
+identifier must be a public property of the person, the same in every release: a number that was given to the row is
+none, and no program can tell. A part that is only a name (a text) promises nothing, so its releases add up.
 """
 
 from __future__ import annotations
 
+import hashlib
 import math
 import operator
 from dataclasses import dataclass
@@ -46,7 +47,7 @@ class Rows:
         """What decides membership: parts of one scheme can be compared."""
         return ("rows",)
 
-    def overlaps(self, other: Rows | Hashed) -> bool:
+    def overlaps(self, other: Part) -> bool:
         """Whether a record may be in both.
 
         >>> Rows(0, 10).overlaps(Rows(5, 15))
@@ -91,7 +92,7 @@ class Hashed:
         """The part in multiples of 2⁻³²: a float is always cut at one place, so parts that meet do not overlap."""
         return math.floor(Fraction(self.start) * 2**32), math.floor(Fraction(self.stop) * 2**32)
 
-    def overlaps(self, other: Rows | Hashed) -> bool:
+    def overlaps(self, other: Part) -> bool:
         """Whether a record may be in both.
 
         >>> Hashed("id", 0, 0.5).overlaps(Hashed("id", 0.5, 1))
@@ -100,21 +101,72 @@ class Hashed:
         return _overlap(self, other)
 
 
-def extent(part: Rows | Hashed) -> tuple[int, int]:
+@dataclass(frozen=True)
+class Grouped:
+    """The records of which a public attribute has a certain value, such as those whose sex is f.
+
+    Membership must be fixed: the attribute is public, the same in every release, and a neighbour of a record is one of
+    its own group, so that the sizes of groups are public as well.
+
+    >>> Grouped("sex", "f").overlaps(Grouped("sex", "m")), Grouped("sex", "f").overlaps(Grouped("ward", "m"))
+    (False, True)
+    """
+
+    column: str
+    value: str
+
+    def __post_init__(self) -> None:
+        remedy = "give the name of a column and a text, such as Grouped('sex', 'f')"
+        for name in ("column", "value"):
+            text = getattr(self, name)
+            if not isinstance(text, str) or not 0 < len(text) <= 1000 or "\0" in text:
+                raise InvalidArgument(name, text, "is no text of 1 to 1000 characters", remedy)
+
+    @property
+    def scheme(self) -> tuple[str, ...]:
+        """What decides membership: parts of one scheme can be compared."""
+        return ("grouped", self.column)
+
+    @property
+    def place(self) -> int:
+        """62 bits of a digest of the value: two values with one place would only be charged as if they overlapped."""
+        return int.from_bytes(hashlib.sha256(self.value.encode("utf-8", "replace")).digest()[:8], "big") >> 2
+
+    def overlaps(self, other: Part) -> bool:
+        """Whether a record may be in both.
+
+        >>> Grouped("sex", "f").overlaps(Grouped("sex", "f"))
+        True
+        """
+        return _overlap(self, other)
+
+
+Part = Rows | Hashed | Grouped
+
+
+def extent(part: Part) -> tuple[int, int]:
     """The part as a half-open range of whole numbers."""
+    if isinstance(part, Grouped):
+        return part.place, part.place + 1
     return part.cuts if isinstance(part, Hashed) else (part.start, part.stop)
 
 
-def _overlap(first: Rows | Hashed, second: Rows | Hashed) -> bool:
+def identifier_of_part(part: Part | str | None) -> str | None:
+    """The column that decides who is in a part, if one does.
+
+    >>> identifier_of_part(Hashed("id", 0, 0.5)), identifier_of_part(Rows(0, 10))
+    ('id', None)
+    """
+    return part.column if isinstance(part, Hashed | Grouped) else None
+
+
+def _overlap(first: Part, second: Part) -> bool:
     (a, b), (c, d) = extent(first), extent(second)
     return first.scheme != second.scheme or max(a, c) < min(b, d)
 
 
-Part = Rows | Hashed
-
-
 def check_part(part: object) -> Part | str | None:
-    """A part as the verbs take it: nothing, a name, `Rows` or `Hashed`."""
-    if part is None or isinstance(part, Rows | Hashed) or (isinstance(part, str) and part):
+    """A part as the verbs take it: nothing, a name, `Rows`, `Hashed` or `Grouped`."""
+    if part is None or isinstance(part, Part) or (isinstance(part, str) and part):
         return part
-    raise InvalidArgument("part", part, "is no part", "give a name, Rows(start, stop) or Hashed(column, start, stop)")
+    raise InvalidArgument("part", part, "is no part", "give a name, Rows(…), Hashed(…) or Grouped(…)")

@@ -50,6 +50,10 @@ class _Form(BaseModel):
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False)
 
 
+#: an object with its fields and no others, for files of other kinds
+Form = _Form
+
+
 class Pure(_Form):
     """ε-differential privacy."""
 
@@ -107,13 +111,25 @@ def _short_in_all(expressions: list[str]) -> list[str]:
     return expressions
 
 
+class CutForm(_Form):
+    """A column of a histogram, by its edges or its public list of categories."""
+
+    column: Name
+    edges: Annotated[list[Finite], Field(min_length=1, max_length=MOST_EXPRESSIONS)] | None = None
+    categories: Annotated[list[Name], Field(min_length=1, max_length=MOST_EXPRESSIONS)] | None = None
+
+
 class StatisticForm(_Form):
-    """What was computed: expressions in the safe language, on records clipped to the bounds."""
+    """What was computed: expressions in the safe language, on records clipped to the bounds; or counts of cells."""
 
     kind: Annotated[str, *_one_of(STATISTICS)]
-    expressions: Annotated[list[Text], Field(min_length=1, max_length=MOST_EXPRESSIONS), AfterValidator(_short_in_all)]
+    expressions: (
+        Annotated[list[Text], Field(min_length=1, max_length=MOST_EXPRESSIONS), AfterValidator(_short_in_all)] | None
+    ) = None
     #: of the one column x, or of each column of numbers by name
-    bounds: Pair | Annotated[dict[Name, Pair], Field(max_length=MOST_COLUMNS)]
+    bounds: Pair | Annotated[dict[Name, Pair], Field(max_length=MOST_COLUMNS)] | None = None
+    #: the columns of a histogram
+    cells: Annotated[list[CutForm], Field(min_length=1, max_length=MOST_COLUMNS)] | None = None
     #: the public lists of columns of text
     categories: Annotated[dict[Name, Categories], Field(min_length=1, max_length=MOST_COLUMNS)] | None = None
     q: Annotated[float, Field(gt=0, le=1)] | None = None
@@ -139,6 +155,8 @@ class ChannelForm(_Form):
     #: absent where it is private
     n: Annotated[int, Field(ge=1, le=MOST_RECORDS)] | None = None
     neighbours: Literal["replace-one", "add-remove"]
+    #: of tables: one row is protected, not a person, who may have several
+    protects: Literal["one row"] | None = None
 
 
 class RowsForm(_Form):
@@ -165,15 +183,15 @@ class NamedForm(_Form):
     name: Name
 
 
-class GroupForm(_Form):
+class GroupedForm(_Form):
     """The records whose public attribute has a certain value."""
 
-    kind: Literal["group"]
+    kind: Literal["grouped"]
     column: Name
     value: Name
 
 
-PartForm = Annotated[RowsForm | HashedForm | NamedForm | GroupForm, Field(discriminator="kind")]
+PartForm = Annotated[RowsForm | HashedForm | NamedForm | GroupedForm, Field(discriminator="kind")]
 
 
 class CountsForm(_Form):

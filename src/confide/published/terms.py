@@ -6,7 +6,7 @@ from typing import Any
 
 from confide.errors import InvalidArgument
 from confide.privacy import Privacy
-from confide.published.part import Hashed, Part, Rows
+from confide.published.part import Grouped, Hashed, Part, Rows
 from confide.registry import members
 
 #: the classes that a file can name
@@ -36,7 +36,7 @@ def encode_part(part: Part | str | None) -> dict[str, Any] | None:
         return None
     if isinstance(part, str):
         return {"kind": "named", "name": part}
-    return {"kind": "rows" if isinstance(part, Rows) else "hashed", **vars(part)}
+    return {"kind": type(part).__name__.lower(), **vars(part)}
 
 
 def decode_part(form: dict[str, Any] | None) -> Part | str | None:
@@ -46,7 +46,9 @@ def decode_part(form: dict[str, Any] | None) -> Part | str | None:
     parameters = {name: value for name, value in form.items() if name != "kind"}
     if form["kind"] == "named":
         return str(parameters["name"])
-    return Rows(**parameters) if form["kind"] == "rows" else Hashed(**parameters)
+    kinds: dict[str, Any] = {"rows": Rows, "hashed": Hashed, "grouped": Grouped}
+    part: Part = kinds[form["kind"]](**parameters)
+    return part
 
 
 def check_name(argument: str, value: object) -> str | None:

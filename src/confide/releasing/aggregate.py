@@ -16,10 +16,11 @@ from confide.channel import Channel
 from confide.errors import InvalidArgument
 from confide.expression.database import double
 from confide.published.errors import DataError
-from confide.published.part import Hashed, Part, Rows
+from confide.published.part import Grouped, Part, Rows, identifier_of_part
 from confide.releasing.gaps import Missing, constants_of
 from confide.releasing.quantise import engine_columns, quantised
 from confide.releasing.ranks import window_of
+from confide.releasing.readers.cells import code
 from confide.releasing.readers.engine import batches_of, rows_of
 from confide.releasing.readers.memory import read_at_most
 from confide.releasing.readers.source import Source
@@ -37,7 +38,7 @@ def records_needed(channel: Channel, part: Part | str | None, missing: Missing) 
     """How many records there must be, up to the end of a part of positions; None where n alone does not say it."""
     if isinstance(part, Rows):
         return part.stop
-    return None if isinstance(part, Hashed) or missing == "public" else channel.n
+    return None if identifier_of_part(part) is not None or missing == "public" else channel.n
 
 
 def exact_numbers(plan: Plan, source: Source, part: Part | str | None, missing: Missing) -> Any:
@@ -133,10 +134,26 @@ def _select(source: Source, part: Part | str | None) -> Any:
         return source.table.limit(part.stop - part.start, offset=part.start)
     if "id" not in source.table.columns:
         raise InvalidArgument("part", part.column, "was not read with the data", "open the source with this column too")
+    if isinstance(part, Grouped):
+        return source.table.filter(_is(source, part.value))
     hashed = _md5(source.table["id"]).substr(0, 8)
     first, last = part.cuts
     inside = hashed >= f"{first:08x}"
     return source.table.filter(inside & (hashed < f"{last:08x}") if last < 2**32 else inside)
+
+
+def _is(source: Source, value: str) -> Any:
+    """Whether the identifier is this text, and no other: a database may take `f` and `F`, or `f` and `f `, for equal.
+
+    Groups are charged in parallel because nobody is in two of them.
+    """
+    import ibis
+
+    equal = code(source.table["id"], (value,)) == double(0.0)
+    if source.ordered:
+        return equal  # an engine of our own, which compares bytes
+    kind = source.table["id"].type()
+    return equal & (_md5(source.table["id"]) == _md5(ibis.literal(value.encode() if kind.is_binary() else value, kind)))
 
 
 def _md5(identifier: Any) -> Any:
@@ -185,7 +202,7 @@ def _ranks(source: Source, table: Any, first: int, last: int) -> Any:
 
 def _check_size(channel: Channel, source: Source, part: Part | str | None, missing: object) -> None:
     """Refuse another n where it is known without reading a record: a small file may hold more than memory does."""
-    if source.rows is None or isinstance(part, Hashed):
+    if source.rows is None or identifier_of_part(part) is not None:
         return
     count = max(min(part.stop, source.rows) - part.start, 0) if isinstance(part, Rows) else source.rows
     if missing != "public" or count < channel.n:
@@ -195,7 +212,7 @@ def _check_size(channel: Channel, source: Source, part: Part | str | None, missi
 def _check(channel: Channel, row: dict[str, Any], missing: object, part: Part | str | None) -> None:
     """Refuse missing values and another n. How many records there are is public; how many lack a value is not."""
     if row["n"] == 0:
-        raise DataError("there are no records")
+        raise DataError(f"there are no records{_where(part)}")
     if missing != "public" and row["present"] < row["n"]:
         raise _gaps(channel)
     if row["n"] != channel.n:
@@ -207,9 +224,13 @@ def _check(channel: Channel, row: dict[str, Any], missing: object, part: Part | 
         # a source that is cut off there has one more
         found = f"more than {most:,}" if row["n"] == most + 1 else row["n"]
         raise DataError(
-            f"there are {found} records, but the channel is made for n = {channel.n}; n is public, correct it"
-            f"{named if isinstance(part, str) else ''}"
+            f"there are {found} records{_where(part)}, but the channel is made for n = {channel.n}; n is public, "
+            f"correct it{named if isinstance(part, str) else ''}"
         )
+
+
+def _where(part: Part | str | None) -> str:
+    return f" of which {part.column!r} is {part.value!r}" if isinstance(part, Grouped) else ""
 
 
 def _of_rows(channel: Channel) -> str:

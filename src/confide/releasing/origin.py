@@ -6,7 +6,7 @@ order that depends on their values between two releases.
 
 `Hashed` parts compose within one place (a path, a table of a database, a column in memory), and rest on a promise that
 no program can check: that the column is a public property of the person, the same in every release, and never a number
-that was given to the row.
+that was given to the row. Groups by a public attribute do, and rest on the same promise.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from confide.published.part import Hashed, Part, Rows
+from confide.published.part import Grouped, Hashed, Part, Rows, identifier_of_part
 from confide.releasing.readers.content import Content, content_of
 from confide.releasing.readers.held import Held
 from confide.releasing.readers.source import identity_of
@@ -39,15 +39,15 @@ def origin_of(
 ) -> Origin:
     """The origin of some data; the whole of them is digested, unless they are in a database."""
     place = identity_of(data, table)
-    identifier = part.column if isinstance(part, Hashed) else None
+    identifier = identifier_of_part(part)
     # a column with few values may look the same after its records were exchanged, so positions need the whole table
     wanted = [] if isinstance(part, Rows) else [*columns, *([] if identifier is None else [identifier])]
     content = content_of(data, table, wanted, held)
     members: tuple[str | bytes, ...] | None = None
     if isinstance(part, Rows) and content is not None and content.whole:
         members = ("rows", content.digest)
-    if isinstance(part, Hashed) and (where := place or _where(data, table, part.column)) is not None:
-        members = ("hashed", part.column, where)
+    if isinstance(part, Hashed | Grouped) and (where := place or _where(data, table, part.column)) is not None:
+        members = (*part.scheme, where)
     return Origin(place, content, members)
 
 

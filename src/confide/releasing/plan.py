@@ -112,6 +112,11 @@ def _planned(channel: Channel) -> Plan:
         raise IncompatibleError(
             "a Noiseless channel protects nobody, so it is never released; choose a mechanism with noise"
         )
+    if channel.statistic.tallies:
+        raise IncompatibleError(
+            f"{channel.statistic!r} cannot be released from records yet; release a Mean of its cells' indicators, such "
+            "as Mean(['x < 10', 'x >= 10'], …) with step=1/n, or make Release(channel, counts) of published counts"
+        )
     for transform in channel.statistic.transforms:
         if not isinstance(transform, Expression):
             raise IncompatibleError(

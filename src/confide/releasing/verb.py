@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ from confide.channel import Channel
 from confide.errors import IncompatibleError, InvalidArgument, NoiseWarning
 from confide.published.errors import DataError
 from confide.published.extras import needs
-from confide.published.part import Hashed, Part, Rows, check_part
+from confide.published.part import Part, Rows, check_part, identifier_of_part
 from confide.published.release import Release
 from confide.published.terms import check_name
 from confide.published.value import Integers
@@ -34,8 +34,10 @@ def release(
     part: Part | str | None = None,
     purpose: str = "",
     missing: float | str | Mapping[str, float] | None = None,
+    by: str | None = None,
+    groups: Mapping[str, int] | Sequence[str] | None = None,
     fresh: bool = False,
-) -> Release:
+) -> Any:
     """Publish a statistic of real records through a channel, with exact noise.
 
     `data` is an array, a pandas, Polars or Arrow table, the path of a CSV or Parquet file (globs too), an Ibis
@@ -49,9 +51,15 @@ def release(
     that is a secret, say `fresh`. Without a ledger, nobody keeps count.
 
     `missing` says what to do with missing, infinite and undefined values: refuse them (None), impute a public
-    number within the bounds, or drop them ("public": only if it is no secret which records lack a value). `part` is
-    a name, or `Rows` or `Hashed`, which select records and compose in parallel: positions within one content, and
-    identifiers, which must be a public property of the person, within one file or table.
+    number within the bounds (of rows: numbers by column), or drop them ("public": only if it is no secret which records
+    lack a value). `part` is a name, or `Rows`, `Hashed` or `Grouped`, which select records and compose in parallel:
+    positions within one content, and identifiers or attributes, which must be a public property of the person, within
+    one file or table. Of rows all columns are read by name; `column={"age": "AGE"}` says where the data name one
+    otherwise.
+
+    `by` a public attribute and `groups`, the public sizes, make one release for each group, by name. Who is in which
+    group must be fixed: then each record is protected as by one of them. The groups' sizes add up to the channel's n;
+    where that is private `groups` is a list of names, which must be public, for no list is read from the data.
 
     Where the number of records is private (a `Sum` or a `Count` without n) nothing that is published, written or raised
     depends on it, but through the noisy value; an empty table is a table like others, and more than `2**32` records
@@ -62,6 +70,9 @@ def release(
     >>> published = release(channel, [1.5, -2.0, 3.25, 40.0])
     >>> published.integers.step
     Fraction(1, 524288)
+    >>> people = {"x": [1.5, -2.0, 3.25, 40.0], "sex": ["f", "m", "m", "f"]}
+    >>> list(release(channel, people, column="x", by="sex", groups={"f": 2, "m": 2}))
+    ['f', 'm']
     """
     from confide.releasing.ledger.ledger import Ledger
     from confide.releasing.readers.table.asked import check_column
@@ -87,13 +98,26 @@ def release(
             f"{told['part']!r} is a part by position, and where n is private a record that is added or removed "
             "shifts all that follow into other parts; select records with Hashed(column, start, stop)"
         )
-    if (warning := channel.warning) is not None:
-        warnings.warn(f"before anything is spent: {warning}", NoiseWarning, stacklevel=2)
+    asked = [(channel, told)]
+    if by is not None or groups is not None:
+        from confide.releasing.groups import parts_of
+
+        parts = parts_of(channel, by, groups, told["part"])
+        asked = [(each, told | {"part": group}) for each, group in parts.values()]
+    for each, _ in asked:
+        if (warning := each.warning) is not None:
+            warnings.warn(f"before anything is spent: {warning}", NoiseWarning, stacklevel=2)
     with needs("release"):
-        return _release(channel, data, table, ledger, missing, told, fresh=fresh)
+        ready, made = [], []
+        # all is computed, and refused, before anything of it is spent
+        for each, said in asked:
+            ready.append(_prepared(each, data, table, ledger, missing, dict(said), fresh=fresh))
+        for finish in ready:
+            made.append(finish())
+    return made[0] if by is None else dict(zip(parts, made, strict=True))
 
 
-def _release(
+def _prepared(
     channel: Channel,
     data: Any,
     table: str | None,
@@ -102,7 +126,8 @@ def _release(
     told: dict[str, Any],
     *,
     fresh: bool,
-) -> Release:
+) -> Callable[[], Release]:
+    """All of a release but its noise and its spending."""
     from confide.releasing.aggregate import records_needed
     from confide.releasing.gaps import check_missing
     from confide.releasing.ledger.ledger import Request
@@ -129,15 +154,14 @@ def _release(
             origin = origin_of(data, table, names_of(asked), request.part, held)
             stored = None if decided else ledger.find(request, origin, fresh=fresh)
             if stored is not None:
-                return stored
-        compute = _records if channel.statistic.per_record else _numbers
-        also = request.part.column if isinstance(request.part, Hashed) else None
-        stop = records_needed(channel, request.part, request.missing)
+                return lambda: stored
+        compute = _records if statistic.per_record else _numbers
+        also, stop = identifier_of_part(request.part), records_needed(channel, request.part, request.missing)
         with open_source(data, asked, table, also, stop, None if held is None else held.files) as source:
             publish = compute(plan, source, told)
         if held is not None:
             held.check()
-    return publish() if ledger is None else ledger.record(request, publish, origin, fresh=fresh)
+    return publish if ledger is None else lambda: ledger.record(request, publish, origin, fresh=fresh)
 
 
 def _numbers(plan: Plan, source: Source, told: dict[str, Any]) -> Callable[[], Release]:

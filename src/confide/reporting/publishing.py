@@ -112,8 +112,9 @@ def _pictures(release: Release) -> list[Picture]:
 
 def _facts(release: Release) -> dict[str, Any]:
     channel = release.channel
-    facts = {"data set": release.dataset, "part": release.part, "column": _columns(release), "purpose": release.purpose,
-             "missing values": _missing(release), "records": number_of_records(channel)}  # fmt: skip
+    facts = {"data set": release.dataset, "part": release.part, "column": columns_told(release),
+             "purpose": release.purpose, "missing values": _missing(release),
+             "records": number_of_records(channel)}  # fmt: skip
     few = isinstance(release.value, np.ndarray) and release.value.size <= MOST_NUMBERS
     if few and not channel.statistic.per_record:
         each = zip(channel.statistic.transforms, release.value, strict=True)
@@ -121,10 +122,13 @@ def _facts(release: Release) -> dict[str, Any]:
         around = "" if margin is None else f" ± {margin:.2g}"
         facts |= {f"{channel.statistic.noun} {s}": f"{shown(channel, float(value))}{around}" for s, value in each}
     near = nearness(channel)
-    return facts | {"noise ± (90%)": None if near == "–" else near, "guarantee": str(release.guarantee)}
+    protected = channel.protects and f"{channel.protects.upper()}, not a person, who may have several"
+    facts |= {"noise ± (90%)": None if near == "–" else near, "guarantee": str(release.guarantee)}
+    return facts | {"protected": protected}
 
 
-def _columns(release: Release) -> str | None:
+def columns_told(release: Release) -> str | None:
+    """What the columns are called in the data, in words; None where it is not said."""
     if not isinstance(release.column, Mapping):
         return release.column
     return ", ".join(f"{name}: {found}" for name, found in release.column.items())

@@ -12,7 +12,7 @@ from confide.privacy import Privacy, compose
 from confide.published import Release, Statement
 from confide.published.imputation import effect
 from confide.reporting.content import PageContent, Picture, content
-from confide.reporting.publishing import nearness, number_of_records, published
+from confide.reporting.publishing import columns_told, nearness, number_of_records, published
 
 #: the δ at which guarantees of different kinds are added up
 _DELTA = 1e-6
@@ -87,7 +87,7 @@ def _account(statement: Statement) -> str:
 def _row(release: Release) -> tuple[Any, ...]:
     channel = release.channel
     about = (
-        release.column or "–",
+        columns_told(release) or "–",
         str(channel.statistic),
         published(release),
         nearness(channel),

@@ -27,8 +27,9 @@ from confide.model import Model
 from confide.population import Population
 from confide.prior import Prior
 from confide.privacy import Privacy
-from confide.published import Hashed, Release, Rows
+from confide.published import Grouped, Hashed, Release, Rows
 from confide.statistic import Statistic
+from confide.statistic.statistic import told_bounds
 
 #: characters of a call that is written on one line
 _WIDE = 100
@@ -108,6 +109,7 @@ source.register(Mechanism, _ours)
 source.register(Privacy, _ours)
 source.register(Rows, _ours)
 source.register(Hashed, _ours)
+source.register(Grouped, _ours)
 source.register(Method, _ours)
 source.register(Route, _ours)
 
@@ -129,7 +131,7 @@ def _(value: Statistic) -> str:
     texts = [str(each) for each in value.transforms]
     level = "".join(f", {each!r}" for each in value.options.values())
     what = texts[0] if value.dimension == 1 else texts
-    return f"cf.{type(value).__name__}({what!r}{level}, bounds={value.bounds!r})"
+    return f"cf.{type(value).__name__}({', '.join([f'{what!r}{level}', *told_bounds(value.bounds)])})"
 
 
 @source.register

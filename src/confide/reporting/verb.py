@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +13,20 @@ from confide.errors import IncompatibleError, InvalidArgument
 from confide.reporting.source import Unwritable
 
 
-def report(result: Any, path: str | Path, *, command: str | None = None, script: str | None = None) -> Path:
+def report(
+    result: Any,
+    path: str | Path,
+    *,
+    command: str | None = None,
+    script: str | None = None,
+    notes: Sequence[str] = (),
+) -> Path:
     """Write a result as one self-contained HTML page: the answer, pictures, the guarantee, and how to run it again.
 
     `result` is what `compare`, `optimize`, `infer` or `release` returned, a list of releases, or what
     `ledger.statement(name)` says of a data set, one or a list of them. The page shows the Python script that makes the
     result again (`script` replaces it, `command` puts a command line above it); where a part of the result is your own
-    Python, it says so instead. Returns the path.
+    Python, it says so instead. `notes` are sentences to add. Returns the path.
 
     >>> import confide as cf, tempfile
     >>> channel = cf.Channel(cf.Mean("x", bounds=(0, 1)), cf.Laplace(scale=0.01), n=5000)
@@ -36,6 +45,7 @@ def report(result: Any, path: str | Path, *, command: str | None = None, script:
         from confide.reporting.page import page
 
         told = content(result)
+        told = dataclasses.replace(told, notes=(*told.notes, *notes))
     except ModuleNotFoundError as error:
         raise IncompatibleError(f'a report needs {error.name}; pip install "confide[tables]"') from None
     why = ""

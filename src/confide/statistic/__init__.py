@@ -1,7 +1,20 @@
 """Statistics: what is computed from the records before noise."""
 
+from confide.statistic.histogram import Histogram
 from confide.statistic.order import Maximum, Median, Minimum, OrderStatistic, Quantile
 from confide.statistic.statistic import Each, Mean, Statistic
 from confide.statistic.total import Count, Sum
 
-__all__ = ["Count", "Each", "Maximum", "Mean", "Median", "Minimum", "OrderStatistic", "Quantile", "Statistic", "Sum"]
+__all__ = [
+    "Count",
+    "Each",
+    "Histogram",
+    "Maximum",
+    "Mean",
+    "Median",
+    "Minimum",
+    "OrderStatistic",
+    "Quantile",
+    "Statistic",
+    "Sum",
+]

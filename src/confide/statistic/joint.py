@@ -20,7 +20,7 @@ import numpy as np
 
 from confide.expression import interval, rounding
 from confide.expression.ascent import Ascent
-from confide.expression.boxes import Bounds, Boxes, Components, around, first_boxes, joined, summed, widest
+from confide.expression.boxes import MOST_WORK, Bounds, Boxes, Components, around, first_boxes, joined, summed, widest
 from confide.expression.interval import Interval, UndefinedError
 from confide.expression.rounding import Array
 from confide.expression.tree import Tree
@@ -30,8 +30,8 @@ from confide.privacy.rounding import root_sum_of_squares_up, sum_up
 _MOST_SIGNED = 12
 #: how far a bound may lie above a distance that is attained: noise is wider by that share at most
 _GAP = {1: 1e-5, 2: 1e-3}
-#: pairs of boxes that are halved in one round, and readings of one expression on one box in all: seconds
-_ROUND, _MOST_READINGS = 8_192, 6_000_000
+#: pairs of boxes that are halved in one round
+_ROUND = 8_192
 
 
 def joint_sensitivity(
@@ -73,17 +73,17 @@ class _Pairs:
 
     def __init__(self, trees: tuple[Tree, ...], bounds: Bounds) -> None:
         self.parts, self.axes = Components(trees, tuple(bounds)), len(bounds)
-        first = first_boxes(trees, bounds)
+        first = first_boxes(trees, bounds, math.isqrt(2 * _ROUND))
         one, two = (index.ravel() for index in np.triu_indices(first.count))
         self.boxes = Boxes(*(np.concatenate([end[:, one], end[:, two]]) for end in (first.low, first.high)))
 
     def bound(self) -> float:
         """The smallest bound that the budget of work allows."""
-        settled, attained, spent = 0.0, 0.0, 0
+        settled, attained, spent = 0.0, 0.0, 0.0
         boxes, upper, axis = self.boxes, np.full(self.boxes.count, np.inf), np.zeros(self.boxes.count, dtype=int)
         fresh = np.arange(boxes.count)
         while True:
-            spent += 2 * len(fresh) * self.parts.cost
+            spent += 2 * self.parts.work(len(fresh))
             smaller, reached, found, along = self._look(boxes[fresh])
             attained = max(attained, found)
             upper[fresh], axis[fresh] = np.minimum(upper[fresh], reached), along
@@ -91,7 +91,7 @@ class _Pairs:
             open_ = (upper > attained * (1 + _GAP[2]) ** 2) & np.any(boxes.low < boxes.high, axis=0)
             settled = max(settled, float(upper[~open_].max(initial=0.0)))
             boxes, upper, axis = boxes[open_], upper[open_], axis[open_]
-            if not boxes.count or spent > _MOST_READINGS:
+            if not boxes.count or spent > MOST_WORK:
                 largest = max(settled, float(upper.max(initial=0.0)))
                 return float(rounding.sqrt(np.asarray(largest), 1))
             chosen = np.zeros(boxes.count, dtype=bool)

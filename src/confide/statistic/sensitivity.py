@@ -166,7 +166,8 @@ class _JointSearch:
         sides = ([part.low for part in parts], [part.high for part in parts])
         whole = (np.stack([np.broadcast_to(end, cells.low.shape) for end in side]) for side in sides)
         low, high = (np.clip(side, self.bottom, self.top) for side in whole)
-        return Interval(low, high)
+        known = ~(np.isnan(low) | np.isnan(high))  # nothing is known of ∞ − ∞
+        return Interval(np.where(known, low, self.bottom), np.where(known, high, self.top))
 
     def _attained(self, which: NDArray[np.int64], partner: NDArray[np.int64]) -> float:
         """The largest distance between values in the middles of cells that are farthest apart: where to stop."""

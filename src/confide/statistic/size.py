@@ -27,7 +27,7 @@ def check_size(statistic: Statistic, n: object) -> int | None:
     """A number of records, or None for one that is private, which only sums allow."""
     if n is not None:
         return check_count(n)
-    if statistic.totals:
+    if statistic.totals or statistic.tallies:
         return None
     problem = "is left out, which says that the number of records is private"
     if statistic.averages:
@@ -37,5 +37,5 @@ def check_size(statistic: Statistic, n: object) -> int | None:
     elif statistic.per_record:
         why = "a value for each record tells n: give a public n, or publish Sum or Count with n=None"
     else:
-        why = "give the number of records, such as n=100; only Sum and Count need none"
+        why = "give the number of records, such as n=100; only Sum, Count and Histogram need none"
     raise InvalidArgument("n", n, f"{problem}, but {statistic!r} needs it", why)

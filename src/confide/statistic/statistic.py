@@ -59,10 +59,12 @@ class Statistic(ABC):
     per_record: ClassVar[bool] = False
     #: whether it is the value of one `rank`
     ranked: ClassVar[bool] = False
+    #: whether it counts the records in disjoint cells
+    tallies: ClassVar[bool] = False
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        refuse_claims(cls, ("averages", "counts", "per_record", "ranked", "totals"))
+        refuse_claims(cls, ("averages", "counts", "per_record", "ranked", "tallies", "totals"))
 
     def __init__(self, expression: Any, bounds: Any = None, *, range: Any = None, categories: Any = None) -> None:
         if not self.vector and isinstance(expression, Sequence) and not isinstance(expression, str):

@@ -36,9 +36,9 @@ class Function:
         del low, high, shared
         return self.declared
 
-    def range_on(self, bounds: Bounds) -> tuple[float, float]:
+    def range_on(self, bounds: Bounds, shared: int = 1) -> tuple[float, float]:
         """The declared range, whatever the bounds of the columns."""
-        del bounds
+        del bounds, shared
         return self.declared
 
     def pieces(self, low: float, high: float) -> tuple[Piece, ...]:
@@ -73,7 +73,7 @@ def ranges_of(
 ) -> tuple[tuple[float, float], ...]:
     """The certified range of each component on the bounds."""
     if isinstance(bounds, ColumnBounds):
-        return tuple(transform.range_on(bounds.by_name) for transform in transforms)
+        return tuple(transform.range_on(bounds.by_name, len(transforms)) for transform in transforms)
     return tuple(transform.range(*bounds, shared=len(transforms)) for transform in transforms)
 
 

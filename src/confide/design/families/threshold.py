@@ -14,6 +14,8 @@ from confide.statistic import Each, Mean
 
 #: the least expected number of records on the rarer side of a threshold
 _RAREST = 0.25
+#: and of all answers, where each record gives one: noise keeps the information finite there, so that any share will do
+_RARE_ANSWER = 0.01
 
 
 class Threshold(Family):
@@ -62,7 +64,10 @@ class Threshold(Family):
             found = scalar_information(self._law(problem.n, above, d_above), scale, laplace=kind is Laplace)
         # a bit that no record is expected to set is no use to anyone, though next to an end of the support that
         # moves it says the most at this very θ
-        possible = np.max(above * side.below, axis=0) * problem.n > _RAREST
+        rarest = _RAREST / problem.n
+        possible = np.max(above * side.below, axis=0) > (
+            min(rarest, _RARE_ANSWER) if kind is RandomizedResponse else rarest
+        )
         return np.where(possible[:, None, None, None], np.moveaxis(found, 1, 0), 0.0)
 
     def _law(self, n: int, above: Floats, d_above: Floats) -> MeanLaw:

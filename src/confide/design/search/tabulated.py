@@ -133,7 +133,7 @@ def tabulate(population: Population, points: Points) -> Tabulated:
 def _between(population: Population, edges: Floats, thetas: Floats) -> tuple[Floats, Floats]:
     """The masses between edges, of which the first and the last are infinite, and their slopes in θ."""
     inner = edges[1:-1]
-    below, gradient = (np.asarray(part) for part in _distribution(population, inner, thetas))
+    below, gradient = (np.asarray(part) for part in distribution(population, inner, thetas))
     # what a moving end of the support pushes out or draws in belongs to the last cell inside it
     low, high = (np.asarray(end, dtype=float)[:, None] for end in population.support(thetas))
     gradient = np.where(((inner > low) & (inner < high))[:, None, :], gradient, 0.0)
@@ -187,7 +187,7 @@ def _apart(points: Floats, special: Floats) -> Floats:
 
 
 @partial(jax.jit, static_argnums=0)
-def _distribution(population: Population, x: jax.Array, thetas: jax.Array) -> tuple[jax.Array, jax.Array]:
+def distribution(population: Population, x: jax.Array, thetas: jax.Array) -> tuple[jax.Array, jax.Array]:
     """The distribution function (M, K) and its derivative in θ (M, d, K)."""
 
     def at(theta: jax.Array) -> jax.Array:

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from confide._precision import float64
 from confide.channel import Channel
+from confide.design.choosing import choose, posterior_points
 from confide.design.criteria import Criterion, find_criterion
 from confide.design.levels import with_privacy
 from confide.design.optimizing import optimize
-from confide.design.studies.choose import choose, posterior_points
 from confide.errors import InvalidArgument
 from confide.likelihood import Route
 from confide.mechanism import Gaussian, Laplace, Mechanism
@@ -88,7 +88,7 @@ class Pilot:
         """The second channel for each of many pilot values."""
         model = Model(self.population, self.channel)
         if self.candidates is None:
-            thetas = posterior_points(model, values, self.prior, route)
+            thetas = posterior_points([model], [values], self.prior, route)
             privacy, name = self.guarantee, self.criterion.name
             return [
                 optimize(self.population, privacy=privacy, n=self.rest_n, theta=each, criterion=name, exact=False).best

@@ -31,6 +31,7 @@ from confide.likelihood.route import Floats, Route
 from confide.mechanism import Gaussian, Mechanism
 from confide.model import Model
 from confide.population import Population
+from confide.posterior import Posterior
 from confide.prior import Prior
 from confide.privacy import ZCDP, Privacy
 from confide.statistic import Statistic
@@ -90,13 +91,15 @@ def require(
     privacy: Privacy | None = None,
     unit: Callable[[float], Privacy] = ZCDP,
     releases: int = 512,
+    like: Posterior | None = None,
     route: str | Route = "auto",
     key: Any = 0,
 ) -> Requirement:
     """The least privacy loss (given n), or the fewest records (given the privacy), for an accuracy.
 
     `sd` is the root mean posterior variance that is wanted, of the one parameter or by name, averaged over what the
-    prior expects to be published (`releases` simulated values). `mechanism` makes a mechanism of a guarantee, `unit` a
+    prior expects to be published (`releases` simulated values), or what a posterior of an earlier release expects
+    (`like`). `mechanism` makes a mechanism of a guarantee, `unit` a
     guarantee of a number.
 
     >>> import confide as cf, numpyro.distributions as dist
@@ -110,7 +113,8 @@ def require(
     believed = Prior.of(population, prior)
     wanted = _wanted(population, sd)
     for_theta, for_values = jax.random.split(as_key(key))
-    truth = _evenly(believed, for_theta, check_count(releases))
+    check_count(releases)
+    truth = _evenly(believed, for_theta, releases) if like is None else _from(like, population, releases)
 
     def tried(channel: Channel) -> tuple[dict[str, float], float]:
         return _deviations(Model(population, channel), believed, truth, for_values, route)
@@ -147,6 +151,16 @@ def _evenly(prior: Prior, key: jax.Array, count: int) -> Floats:
         return np.asarray(prior.sample(key, (count,)))
     many = np.sort(np.asarray(prior.sample(key, (_THINNED * count,))), axis=0)
     return many[_THINNED // 2 :: _THINNED]
+
+
+def _from(like: Posterior, population: Population, count: int) -> Floats:
+    """θ from a posterior, thinned as evenly."""
+    if like.names != population.names:
+        remedy = f"give a posterior of {', '.join(population.names)}"
+        raise InvalidArgument("like", like, "is not of this population", remedy)
+    many = like.theta.reshape(-1, population.dimension)
+    many = np.sort(many, axis=0) if population.dimension == 1 else many
+    return np.asarray(many[np.linspace(0, len(many) - 1, 2 * count + 1).round().astype(int)[1::2]])
 
 
 def _deviations(

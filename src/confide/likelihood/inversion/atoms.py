@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from confide.likelihood.noise.lattice import finite_values
+from confide.likelihood.noise.values_of_rows import atoms_of_rows
 from confide.likelihood.record_law.panels import TO_LEGENDRE
 from confide.likelihood.record_law.pieces import pieces_of, s_at
 from confide.likelihood.record_law.record import NODES, ORDER, WEIGHTS
@@ -53,6 +54,8 @@ def atom_values(population: Population, statistic: Statistic) -> Floats:
     known = finite_values(population, statistic)
     if known is not None:
         return np.asarray(known)
+    if population.rows is not None:
+        return np.asarray(atoms_of_rows(population, statistic))
     pieces = pieces_of(statistic)
     flat = np.flatnonzero(pieces.directions == 0)
     on_flats = [float(pieces.values(np.mean(pieces.ends[i : i + 2]), int(i))[0]) for i in flat]

@@ -25,8 +25,16 @@ from confide.likelihood.noise.channel import lattice_period, noise_step, noise_t
 from confide.likelihood.noise.lattice import lattice_spacing
 from confide.likelihood.noise.transform import LaplaceTransform, NoiseTransform
 from confide.likelihood.record_law.levels import on_levels, slopes_on_levels
-from confide.likelihood.record_law.moments import MovingLaw, Nodes, law_for, moments_at, nodes_at, slopes_at
-from confide.likelihood.record_law.record import RecordLaw
+from confide.likelihood.record_law.moments import (
+    AnyRecordLaw,
+    MovingLaw,
+    Nodes,
+    law_for,
+    moments_at,
+    nodes_at,
+    slopes_at,
+)
+from confide.likelihood.record_law.rows.law import ClippedRows, clipped_rows
 
 if TYPE_CHECKING:
     from confide.model import Model
@@ -55,7 +63,7 @@ class Group:
     index: NDArray[np.intp]
     model: Model
     thetas: Floats
-    law: RecordLaw | MovingLaw
+    law: AnyRecordLaw
     inversion: inv.Inversion
     spread: float  # the least standard deviation of y, without the noise if that has poles
     widest: float  # and the largest
@@ -111,6 +119,8 @@ def _plan(model: Model, content: bytes, checked: bool) -> tuple[Group, ...]:
     transform = noise_transform(model)
     assert transform is not None
     means, covariances = (part[: len(thetas)] for part in moments_at(law, filled(thetas)))
+    if isinstance(law, ClippedRows):
+        law = _of_rows(model, thetas, float(np.sqrt(covariances[:, 0, 0].min())), transform)
     mean, spread = means[:, 0], np.sqrt(covariances[:, 0, 0])
     low, high = model.channel.statistic.ranges[0]
     spread = np.maximum(spread, _NARROWEST * (high - low) * math.sqrt(model.channel.n))
@@ -132,7 +142,16 @@ def _plan(model: Model, content: bytes, checked: bool) -> tuple[Group, ...]:
     )
 
 
-def _hardly_decays(model: Model, law: RecordLaw | MovingLaw, thetas: Floats) -> NDArray[np.bool_]:
+def _of_rows(model: Model, thetas: Floats, spread: float, transform: NoiseTransform) -> ClippedRows:
+    """The law of rows, as fine as the highest of the first frequencies asks for, given the least spread of s."""
+    low, high = model.channel.statistic.ranges[0]
+    n = float(model.channel.n)
+    spread = max(spread, _NARROWEST * (high - low) * math.sqrt(n))
+    step = float(frequency_grid(transform, spread, n).step)
+    return clipped_rows(model.population, model.channel.statistic, thetas, step * FIRST / n * (high - low))
+
+
+def _hardly_decays(model: Model, law: AnyRecordLaw, thetas: Floats) -> NDArray[np.bool_]:
     """At which θ all records may well sit in atoms, so that under Laplace noise the transform decays like t⁻² only.
 
     At all of them, where the noise has no transform that serves.

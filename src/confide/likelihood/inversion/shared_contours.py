@@ -20,8 +20,7 @@ from confide._compile import FAST_COMPILE
 from confide.likelihood.inversion import integral as inv
 from confide.likelihood.inversion.contour import Centred, along
 from confide.likelihood.noise.transform import GaussianTransform, LaplaceTransform
-from confide.likelihood.record_law.moments import MovingLaw, Nodes, nodes_at
-from confide.likelihood.record_law.record import RecordLaw
+from confide.likelihood.record_law.moments import AnyRecordLaw, Nodes, nodes_at
 
 Floats = NDArray[np.float64]
 
@@ -70,7 +69,7 @@ def invert_runs(inversion: inv.Inversion, law: Nodes, y: jax.Array) -> inv.Densi
 
 
 def in_runs(
-    inversion: inv.Inversion, law: RecordLaw | MovingLaw, thetas: Floats, values: Floats, spread: float
+    inversion: inv.Inversion, law: AnyRecordLaw, thetas: Floats, values: Floats, spread: float
 ) -> tuple[Floats, Floats, Floats]:
     """log p, the cut-off and the cost of rounding, each (M, Y); `spread` is the least standard deviation of y."""
     order = np.argsort(values)

@@ -24,10 +24,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from confide.errors import IncompatibleError, InvalidArgument
+from confide.likelihood.completed import Completed
 from confide.likelihood.local.binned import Binned, bin_values, count_values
 from confide.likelihood.local.density import log_density
 from confide.likelihood.local.noisy_record import Moving, NoisyRecord, local
 from confide.likelihood.local.records_information import TAIL, fisher, spread
+from confide.likelihood.local.shared_nodes import SharedNodes
 from confide.likelihood.record_law.record import Floats
 from confide.likelihood.route import Route, require_finite
 
@@ -98,6 +100,19 @@ class PerRecord(Route):
         blocks = np.split(thetas, range(_MOST_THETAS, len(thetas), _MOST_THETAS))
         found = np.concatenate([_log_likelihood(one, block, values) for block in blocks])
         return found if isinstance(values, Binned) else require_finite(model, thetas, values, found)
+
+    def completed(self, model: Model, theta: Any, value: Any) -> Completed:
+        """Each noisy value shared out among the nodes that its record may have been at."""
+        one, y = local(model), np.asarray(value, dtype=float).reshape(-1)
+        if not one.still:
+            raise IncompatibleError(
+                f"the support or a kink of {one.population.name} moves with its parameters, so that no fixed nodes "
+                "hold the records that EM completes; use maximize='newton'"
+            )
+        low, high = one.statistic.range
+        densities = one.densities(_as_thetas(model, theta), max(y.max() - high, low - y.min(), 0.0))
+        assert isinstance(densities, SharedNodes)
+        return Completed(densities.law, densities.expected(y))
 
     def tabulate(self, model: Model, values: Any, thetas: Any) -> Binned:
         """The values (n,) or (Y, n) binned, so that the log-likelihood costs the same for every n.

@@ -21,8 +21,9 @@ import numpy as np
 
 from confide.errors import InvalidArgument
 from confide.likelihood.cached import once
+from confide.likelihood.completed import Completed
 from confide.likelihood.record_law.pieces import pieces_of, s_at
-from confide.likelihood.record_law.record import Floats, RecordLaw
+from confide.likelihood.record_law.record import Floats, RecordLaw, log_mass
 from confide.likelihood.record_law.traced import points
 from confide.likelihood.route import Route
 from confide.mechanism import ResponseLaw
@@ -51,6 +52,10 @@ class ResponseCells(eqx.Module):
         mass = jnp.where(below[:-1] > 0.5, above[:-1] - above[1:], below[1:] - below[:-1])
         # not `maximum`, which halves the derivative of a mass that is zero
         return jnp.concatenate([jnp.where(mass < 0, 0.0, mass), below[:1], above[-1:]])
+
+    def log_weights(self, theta: jax.Array) -> jax.Array:
+        """Their logarithms."""
+        return log_mass(self.weights(theta))
 
     def weights_at(self, thetas: Any) -> Floats:
         """The same at known θ (M, d): shape (M, cells + 2)."""
@@ -129,6 +134,15 @@ class Response(Route):
             name = type(model.channel.mechanism).__name__
             return f"response needs answers by RandomizedResponse, not by {name}; use records for noise on each record"
         return None
+
+    def completed(self, model: Model, theta: Any, value: Any) -> Completed:
+        """Each answer shared out among the cells that may have given it."""
+        law, (cells, member) = _parts(model)
+        weights = cells.weights_at(np.asarray(theta).reshape(1, -1))[0]
+        other = (1.0 - float(law.keep)) / (member.shape[0] - 1)
+        answers = other + (float(law.keep) - other) * member
+        told = _counts(np.asarray(law.levels), np.asarray(value)[None])[0]
+        return Completed(cells, weights * ((told / (answers @ weights)) @ answers))
 
     def log_prob(self, model: Model, theta: jax.Array, value: jax.Array) -> jax.Array:
         """log p(y | θ), traceable in θ and the answers."""

@@ -73,6 +73,13 @@ class SharedNodes:
             slopes.append(np.einsum("yj,tjd->tyd", matrix, self._weight_slopes, optimize=True))
         return np.concatenate(p, axis=1), np.concatenate(slopes, axis=1)
 
+    def expected(self, y: Floats) -> Floats:
+        """How many of the records behind y are expected at each node, at the first θ."""
+        counts = np.zeros_like(self.weights[0])
+        for matrix, _ in map(self._matrix, self._blocks(y)):
+            counts += self.weights[0] * ((1.0 / (matrix @ self.weights[0])) @ matrix)
+        return counts
+
     @property
     def variation(self) -> Floats:
         """∫ |∂p(x | θ)/∂θ| dx, shape (θ, d): what slopes in θ are made of before they cancel."""

@@ -22,6 +22,7 @@ from confide.likelihood.record_law.skeleton import frame
 from confide.likelihood.record_law.slopes import moves
 from confide.population import Population, tails
 from confide.statistic import Statistic
+from confide.statistic.histogram import cells_of
 
 if TYPE_CHECKING:
     from confide.model import Model
@@ -33,8 +34,10 @@ _DIFFERENT, _ROUNDING = 1e-6, 1e-12
 def jumps_of(model: Model) -> Floats:
     """Where what is computed from a record jumps as a function of it, if its law has ends or kinks that move."""
     population, statistic, law = model.population, model.channel.statistic, model.channel.law
-    if population.discrete or not moves(population):
-        return np.zeros(0)
+    if population.rows is not None or population.discrete or not moves(population):
+        return np.zeros(0)  # rows refuse such a law themselves
+    if statistic.tallies:  # a record passes from cell to cell at the edges
+        return np.asarray(cells_of(statistic).cuts[0].edges)
     alone = statistic.per_record or statistic.ranked or model.channel.n == 1
     if law.answers is not None:
         levels = np.asarray(law.answers)

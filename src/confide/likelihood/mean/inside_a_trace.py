@@ -43,10 +43,15 @@ _BOUNDED = 1e-4
 
 def log_prob(model: Model, theta: jax.Array, value: jax.Array) -> jax.Array:
     """log p(y | θ), differentiable in θ; NaN where its error is not known to be small."""
+    s, weights = moving_law(model.population, model.channel.statistic, theta)
+    return of_law(model, s, weights, value)
+
+
+def of_law(model: Model, s: jax.Array, weights: jax.Array, value: jax.Array) -> jax.Array:
+    """The same by the law of one record: values s (1, J) and their weights."""
     transform = noise_transform(model)
     assert transform is not None
     population, statistic, n = model.population, model.channel.statistic, model.channel.n
-    s, weights = moving_law(population, statistic, theta)
     assert statistic.averages
     lattice = lattice_spacing(population, statistic)
     if lattice is not None:

@@ -23,8 +23,7 @@ from confide.likelihood.inversion.contour import contour, pulled_in
 from confide.likelihood.inversion.frequencies import frequency_grid
 from confide.likelihood.inversion.integral import integrate
 from confide.likelihood.noise.transform import DiscreteTransform
-from confide.likelihood.record_law.moments import MovingLaw, law_for, moments
-from confide.likelihood.record_law.record import RecordLaw
+from confide.likelihood.record_law.moments import AnyRecordLaw, each_theta, law_for, moments
 from confide.likelihood.record_law.traced import moving_law
 from confide.likelihood.route import Floats, Route, require_finite
 from confide.mechanism.noise import Noise
@@ -49,6 +48,7 @@ class Normal(Route):
     name = "normal"
     error = "of the central limit theorem, not known"
     approximate = True
+    of_rows = True
 
     def refuses(self, model: Model) -> str | None:
         """A mean, with Gaussian noise in any dimension or any additive noise in one."""
@@ -176,11 +176,10 @@ def _moving_moments(population: Any, statistic: Any, thetas: jax.Array) -> tuple
 
 
 @jax.jit
-def _log_likelihood(
-    law: RecordLaw | MovingLaw, noise: Any, n: float, thetas: jax.Array, values: jax.Array
-) -> jax.Array:
+def _log_likelihood(law: AnyRecordLaw, noise: Any, n: float, thetas: jax.Array, values: jax.Array) -> jax.Array:
     def per_theta(theta: jax.Array) -> jax.Array:
         mean, covariance = moments(*law.at(theta))
         return jax.vmap(lambda value: log_density(noise, value, mean, covariance / n))(values)
 
-    return jax.vmap(per_theta)(thetas)
+    found: jax.Array = each_theta(law, per_theta, thetas)
+    return found

@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from confide.likelihood.mean.normal import convolved
 from confide.likelihood.mean.y_rules import panel_edges, panel_nodes
-from confide.likelihood.record_law.moments import MovingLaw, law_for, moments
-from confide.likelihood.record_law.record import RecordLaw
+from confide.likelihood.record_law.moments import AnyRecordLaw, each_theta, law_for, moments
 from confide.mechanism.noise import Noise
 
 if TYPE_CHECKING:
@@ -45,7 +44,7 @@ def normal_information(model: Model, thetas: Floats) -> jax.Array:
 
 
 @jax.jit
-def _derivatives(law: RecordLaw | MovingLaw, thetas: jax.Array) -> tuple[jax.Array, ...]:
+def _derivatives(law: AnyRecordLaw, thetas: jax.Array) -> tuple[jax.Array, ...]:
     """μ, Σ and their derivatives at each θ."""
 
     def both(theta: jax.Array) -> tuple[tuple[jax.Array, jax.Array], tuple[jax.Array, jax.Array]]:
@@ -56,7 +55,8 @@ def _derivatives(law: RecordLaw | MovingLaw, thetas: jax.Array) -> tuple[jax.Arr
         (d_mean, d_variance), (mean, variance) = jax.jacfwd(both, has_aux=True)(theta)
         return mean, variance, d_mean, d_variance
 
-    return jax.vmap(one)(thetas)
+    found: tuple[jax.Array, ...] = each_theta(law, one, thetas)
+    return found
 
 
 @jax.jit

@@ -25,8 +25,7 @@ from confide.expression.text import format_tree
 from confide.expression.tree import Call, Interp, Number, Tree, Variable
 from confide.likelihood.joint_law import Joint, checked
 from confide.likelihood.mean.normal import Normal, convolved, log_normal
-from confide.likelihood.record_law.moments import MovingLaw, law_for, moments
-from confide.likelihood.record_law.record import RecordLaw
+from confide.likelihood.record_law.moments import AnyRecordLaw, law_for, moments
 from confide.likelihood.record_law.traced import moving_law
 from confide.likelihood.route import Floats, Route
 from confide.mechanism.noise import Noise
@@ -80,9 +79,7 @@ class SameRecords(Joint):
 
 
 @jax.jit
-def _each(
-    law: RecordLaw | MovingLaw, noises: tuple[Noise, ...], n: float, thetas: jax.Array, value: jax.Array
-) -> jax.Array:
+def _each(law: AnyRecordLaw, noises: tuple[Noise, ...], n: float, thetas: jax.Array, value: jax.Array) -> jax.Array:
     def one(theta: jax.Array) -> jax.Array:
         mean, covariance = moments(*law.at(theta))
         return log_density_of_many(noises, value - mean, covariance / n)

@@ -27,11 +27,12 @@ from numpy.typing import NDArray
 from scipy import special
 
 from confide.likelihood.cached import once
+from confide.likelihood.completed import Completed
 from confide.likelihood.local.response import ResponseCells, level_law
 from confide.likelihood.mean import told_by_masses
 from confide.likelihood.mean.told_by_masses import ROOM, log_noise, rounded
 from confide.likelihood.noise.lattice import finite_values
-from confide.likelihood.record_law.record import RecordLaw
+from confide.likelihood.record_law.record import RecordLaw, log_mass
 from confide.likelihood.route import Route, require_finite
 from confide.population import Population
 from confide.statistic import Statistic
@@ -62,6 +63,10 @@ class TwoValues(eqx.Module):
     def masses(self, theta: jax.Array) -> jax.Array:
         """(1 − q, q) at one θ, each as exact as the distribution function, so that neither is a difference from one."""
         return jnp.asarray(self.member) @ self.law.weights(theta)
+
+    def log_weights(self, theta: jax.Array) -> jax.Array:
+        """Their logarithms."""
+        return log_mass(self.masses(theta))
 
     def masses_at(self, thetas: Floats) -> Floats:
         """(1 − q, q) at known θ: shape (M, 2)."""
@@ -155,6 +160,15 @@ class Share(Route):
                 rows = slice(row, row + most)
                 result[rows, some] = _log_product(_log_binomial(n, masses[rows]), log_f)
         return require_finite(model, thetas, values, result)
+
+    def completed(self, model: Model, theta: Any, value: Any) -> Completed:
+        """E[K | y] records with the upper value."""
+        share, n = _share(model), model.channel.n
+        points = rounded(model, _means(model, share))
+        log_noise_at = np.asarray(log_noise(model, np.asarray(value), points)).reshape(1, -1)
+        given = special.softmax(_log_binomial(n, share.masses_at(np.asarray(theta).reshape(1, -1))) + log_noise_at)[0]
+        upper = given @ np.arange(n + 1.0)
+        return Completed(share, np.asarray([given @ np.arange(n, -1.0, -1.0), upper]))
 
     def tails(self, model: Model, thetas: Any, values: Any) -> tuple[Floats, Floats]:
         """Σ_k P(K = k | θ) times the noise's tails."""

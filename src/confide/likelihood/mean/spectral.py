@@ -20,12 +20,15 @@ import jax
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.errors import AccuracyError
+from confide.errors import AccuracyError, IncompatibleError
+from confide.likelihood.completed import Completed, completed
 from confide.likelihood.inversion import shared_contours
 from confide.likelihood.inversion.frequencies import CUT, SETTLED, Group, in_blocks, plan
 from confide.likelihood.mean import inside_a_trace, told_by_masses
 from confide.likelihood.noise.channel import noise_transform
 from confide.likelihood.noise.lattice import lattice_spacing
+from confide.likelihood.record_law.fixed import record_law
+from confide.likelihood.record_law.slopes import moves
 from confide.likelihood.route import Route, require_finite
 from confide.likelihood.slow_inversion import rounded, rounded_sums
 from confide.likelihood.slow_inversion.pairs import SETTLED as SETTLED_SLOWLY
@@ -57,6 +60,7 @@ class Spectral(Route):
     error = "none (checked to 1e-7)"
     for_many_thetas = True
     falls_back_to = "normal"
+    of_rows = True
 
     def refuses(self, model: Model) -> str | None:
         """A scalar mean with additive noise, of two records or more."""
@@ -81,6 +85,16 @@ class Spectral(Route):
     def log_prob(self, model: Model, theta: jax.Array, value: jax.Array) -> jax.Array:
         """One θ inside a trace, where nothing can be tried again."""
         return inside_a_trace.log_prob(model, theta, value)
+
+    def completed(self, model: Model, theta: Any, value: Any) -> Completed:
+        """By the derivative in the weights of the record's nodes, which must not move."""
+        if moves(model.population):
+            raise IncompatibleError(
+                f"the support or a kink of {model.population.name} moves with its parameters, so that no fixed nodes "
+                "hold the records that EM completes; use maximize='newton'"
+            )
+        law = record_law(model.population, model.channel.statistic, np.asarray(theta).reshape(1, -1))
+        return completed(inside_a_trace.of_law, model, law, theta, value)
 
     def tails(self, model: Model, thetas: Any, values: Any) -> tuple[Floats, Floats] | None:
         """Of records on a lattice, by the masses of their sum."""

@@ -70,7 +70,8 @@ def reach(s: Floats, weights: Floats, n: float) -> Floats:
     gap = s - mean
     spread = np.sqrt(np.sum(weights * gap**2, axis=1, keepdims=True))
     with np.errstate(divide="ignore"):
-        log_weights = np.log(weights)
+        # carried to values that stand still, a law may weigh one of them by a little less than nothing
+        log_weights = np.log(np.maximum(weights, 0.0))
     sides = []
     for side in (-1.0, 1.0):
         furthest = np.max(np.where(weights > 0, side * gap, 0.0), axis=1)

@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from confide.likelihood.noise.values_of_rows import listed
 from confide.population import Population
 from confide.statistic import Statistic
 
@@ -31,6 +32,8 @@ def lattice_spacing(population: Population, statistic: Statistic) -> tuple[float
 @functools.lru_cache(maxsize=256)
 def finite_values(population: Population, statistic: Statistic) -> tuple[float, ...] | None:
     """The values that s(clip X) can take, in order, where they are finitely many; None otherwise."""
+    if population.rows is not None:
+        return listed(population, statistic)
     if population.discrete:
         low, high = statistic.bounds
         points = np.arange(math.ceil(low), math.floor(high) + 1, dtype=np.float64)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from confide.likelihood.record_law.at_once.moving_nodes import MovingNodes, moving_nodes
 from confide.likelihood.record_law.fixed import record_law
 from confide.likelihood.record_law.record import Floats, RecordLaw, room_for
+from confide.likelihood.record_law.rows.law import ClippedRows, clipped_rows, over, row_moments
 from confide.likelihood.record_law.skeleton import CHANGES
 from confide.likelihood.record_law.slopes import moves
 from confide.likelihood.record_law.traced import moving_law
@@ -38,24 +39,34 @@ class MovingLaw(eqx.Module):
         return moving_nodes(self.population, self.statistic, distinct, self.changes), which.ravel()
 
 
+#: the law of one record, in one of the three ways
+AnyRecordLaw = RecordLaw | MovingLaw | ClippedRows
+
+
 def law_for(
     population: Population, statistic: Statistic, thetas: Any, tilt: float = 0.0, steepest: float = math.inf
-) -> RecordLaw | MovingLaw:
-    """Fixed nodes where they serve; moving ones where the support, or a kink of the density, moves."""
+) -> AnyRecordLaw:
+    """Fixed nodes where they serve; moving ones where the support, or a kink of the density, moves; those of rows."""
+    if population.rows is not None:
+        return clipped_rows(population, statistic, thetas)
     if moves(population):
         return MovingLaw(population, statistic)
     return record_law(population, statistic, thetas, tilt, steepest=steepest)
 
 
-def moments(s: jax.Array, weights: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """μ_s and Σ_s of one record: (k,) and (k, k)."""
-    mean = s @ weights
-    centred = s - mean[:, None]
-    return mean, (centred * weights) @ centred.T
+#: μ_s and Σ_s of one record, (k,) and (k, k), from values (k, J) and weights (J,)
+moments = row_moments
 
 
-def moments_at(law: RecordLaw | MovingLaw, thetas: Floats) -> tuple[Floats, Floats]:
+def each_theta(law: AnyRecordLaw, function: Any, thetas: jax.Array) -> Any:
+    """A function of one θ at many, inside a trace: all together, but a few at a time where each has many nodes."""
+    return over(function, thetas) if isinstance(law, ClippedRows) else jax.vmap(function)(thetas)
+
+
+def moments_at(law: AnyRecordLaw, thetas: Floats) -> tuple[Floats, Floats]:
     """μ_s and Σ_s at many θ."""
+    if isinstance(law, ClippedRows):
+        return law.moments_at(thetas)
     if isinstance(law, MovingLaw):
         nodes, which = law.nodes(thetas)
         s, weights = np.moveaxis(nodes.s, 0, 1)[which], nodes.weights[which]
@@ -88,7 +99,7 @@ def _padded(array: Any, mode: str) -> Any:
     return np.pad(array, [(0, 0)] * (array.ndim - 1) + [(0, room_for(size) - size)], mode=mode)  # type: ignore[call-overload]
 
 
-def nodes_at(law: RecordLaw | MovingLaw, thetas: Floats) -> Nodes:
+def nodes_at(law: AnyRecordLaw, thetas: Floats) -> Nodes:
     """The laws of a scalar s at θ of shape (B, d)."""
     if isinstance(law, MovingLaw):
         nodes, which = law.nodes(thetas)
@@ -96,7 +107,7 @@ def nodes_at(law: RecordLaw | MovingLaw, thetas: Floats) -> Nodes:
     return Nodes(_padded(law.s[0], "edge"), _padded(law.weights_at(thetas), "constant"))
 
 
-def slopes_at(law: RecordLaw | MovingLaw, thetas: Floats) -> Nodes:
+def slopes_at(law: AnyRecordLaw, thetas: Floats) -> Nodes:
     """Their derivatives in θ, weights and values each (B, d, J)."""
     if isinstance(law, MovingLaw):
         nodes, which = law.nodes(thetas)

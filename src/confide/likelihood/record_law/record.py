@@ -49,10 +49,20 @@ class RecordLaw(eqx.Module):
         """w_j(θ) for one θ of shape (d,); they sum to one."""
         log_density = jax.vmap(lambda x: density.log_prob(self.population, x, theta))(self.x)
         interior = self.base * jnp.exp(log_density)
+        return jnp.concatenate([interior, self._atoms(theta)])
+
+    def _atoms(self, theta: jax.Array) -> jax.Array:
         low, high = self._ends
         below = tails.cdf(self.population, jnp.asarray(low), theta)
         above = tails.survival(self.population, jnp.asarray(high), theta)
-        return jnp.concatenate([interior, jnp.stack([below, above])])
+        return jnp.stack([below, above])
+
+    def log_weights(self, theta: jax.Array) -> jax.Array:
+        """log w_j(θ), but for the rule's own weights inside, which know no θ."""
+        x, base = jnp.asarray(self.x), jnp.asarray(self.base)
+        used = jnp.where(base == 0, x[jnp.argmax(base)], x) if x.size else x  # spare nodes lie where p may be ∞
+        interior = jax.vmap(lambda x: density.log_prob(self.population, x, theta))(used)
+        return jnp.concatenate([interior, log_mass(self._atoms(theta))])
 
     @property
     def _ends(self) -> Any:
@@ -74,6 +84,12 @@ class RecordLaw(eqx.Module):
     def at(self, theta: jax.Array) -> tuple[jax.Array, jax.Array]:
         """s_j, which θ does not move, and w_j(θ)."""
         return jnp.asarray(self.s), self.weights(theta)
+
+
+def log_mass(mass: jax.Array) -> jax.Array:
+    """log of a mass, −∞ where there is none, without a derivative there."""
+    some = mass > 0
+    return jnp.where(some, jnp.log(jnp.where(some, mass, 1.0)), -jnp.inf)
 
 
 def weighed(base: Floats, values: Floats) -> Floats:

@@ -25,6 +25,8 @@ from confide.errors import AccuracyError
 from confide.likelihood.cached import once
 from confide.likelihood.record_law.pieces import s_at
 from confide.likelihood.record_law.record import NODES, WEIGHTS, Floats, RecordLaw
+from confide.likelihood.record_law.rows.axis import Fineness
+from confide.likelihood.record_law.rows.law import rows_at
 from confide.likelihood.record_law.skeleton import CHANGES, PanelSkeleton, frame
 from confide.likelihood.record_law.slopes import WITH_ENDS, moves, panel_weights
 from confide.population import Population, density, quadrature, tails
@@ -150,6 +152,8 @@ def moving_law(
     ...     print(f"{w @ s[0]:.12f}")                                               # width² / 3
     0.083333333333
     """
+    if population.rows is not None:
+        return rows_at(population, statistic, theta, Fineness(halvings=changes - CHANGES))
     if population.discrete:
         law = points(population, statistic)
         return jnp.asarray(law.s), law.weights(theta)

@@ -20,8 +20,9 @@ from confide.likelihood.inversion.atoms import atom_values
 from confide.likelihood.inversion.frequencies import SCALES, SPREADS, Group, tilt_of, unnoticed_width
 from confide.likelihood.noise.channel import noise_step
 from confide.likelihood.record_law.fixed import record_law
-from confide.likelihood.record_law.moments import MovingLaw, nodes_at, slopes_at
+from confide.likelihood.record_law.moments import AnyRecordLaw, MovingLaw, nodes_at, slopes_at
 from confide.likelihood.record_law.record import ORDER, RecordLaw
+from confide.likelihood.record_law.rows.law import ClippedRows, clipped_rows
 from confide.likelihood.record_law.skeleton import CHANGES
 from confide.likelihood.slow_inversion import nufft
 from confide.likelihood.slow_inversion.contour_sums import Fine, FineResult
@@ -213,23 +214,27 @@ def _together(s: Floats, weights: Floats, atoms: Floats, y: Floats) -> list[NDAr
     return np.split(np.arange(len(y)), np.flatnonzero(~same) + 1)
 
 
-def _law_for(group: Group, thetas: Floats, frequency: float) -> RecordLaw | MovingLaw:
+def _law_for(group: Group, thetas: Floats, frequency: float) -> AnyRecordLaw:
     """The record's law with nodes dense enough for a frequency."""
     model = group.model
+    low, high = model.channel.statistic.ranges[0]
+    if isinstance(group.law, ClippedRows):
+        return clipped_rows(model.population, model.channel.statistic, thetas, frequency * (high - low))
     if isinstance(group.law, MovingLaw):
-        low, high = model.channel.statistic.ranges[0]
         changes = math.ceil(math.log2(max(frequency * (high - low) / _PHASE, 1.0)))
         return MovingLaw(model.population, model.channel.statistic, max(CHANGES, changes))
     tilt, steepest = tilt_of(model)
     return record_law(model.population, model.channel.statistic, thetas, tilt, frequency, steepest)
 
 
-def panels_first(law: RecordLaw | MovingLaw, thetas: Floats, size: int) -> tuple[NDArray[np.intp], int]:
+def panels_first(law: AnyRecordLaw, thetas: Floats, size: int) -> tuple[NDArray[np.intp], int]:
     """An order of so many nodes in which the panels' come first, and how many panels there are.
 
     Panels that follow a support have two more nodes, their ends: without weight, where mass passes as θ moves. After
     them come the sides of jumps, the atoms and nodes that only fill up.
     """
+    if isinstance(law, ClippedRows):
+        return np.arange(size), 0 if law.listed else law.panels
     if isinstance(law, RecordLaw):
         return np.arange(size), 0 if law.population.discrete else int(np.count_nonzero(law.base)) // ORDER
     panels = law.nodes(thetas)[0].half.shape[1]

@@ -148,7 +148,7 @@ def _few_outside(record: CellRecord, n: int, step: float, index: Floats) -> tupl
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
+class CutRecord:
     """A record's values from `low` on in cells of one width: masses outside the atoms, and the atoms with theirs."""
 
     low: float
@@ -157,12 +157,12 @@ class Cells:
     atoms: Floats
     shares: Floats
 
-    def joined(self, k: int) -> Cells:
+    def joined(self, k: int) -> CutRecord:
         """So many cells in one."""
         return replace(self, width=k * self.width, mass=self.mass.reshape(-1, k).sum(axis=1))
 
 
-def _cut_up(record: CellRecord, n: int, window: tuple[float, float]) -> Cells:
+def _cut_up(record: CellRecord, n: int, window: tuple[float, float]) -> CutRecord:
     """As many cells as the time allows, from the least value on: densities are rough there, if anywhere."""
     low, high = window
     cells = 8 * (min(_CELLS, _LONGEST // (2 * n)) // 8)
@@ -171,10 +171,10 @@ def _cut_up(record: CellRecord, n: int, window: tuple[float, float]) -> Cells:
     inside, held = (s >= low) & (s <= high), (record.atoms >= low) & (record.atoms <= high)
     place = np.clip((s[inside] - low) // width, 0, cells - 1).astype(int)
     masses = np.bincount(place, mass[inside], cells).astype(np.float64)
-    return Cells(low, width, masses, record.atoms[held], shares[held])
+    return CutRecord(low, width, masses, record.atoms[held], shares[held])
 
 
-def _more_outside(record: Cells, n: int, step: float, index: Floats, single: bool) -> Floats:
+def _more_outside(record: CutRecord, n: int, step: float, index: Floats, single: bool) -> Floats:
     """P(sum below the first point's cell, between points, and all), with two records outside the atoms, or one."""
     low, width, cells = record.low, record.width, record.mass.size
     # points half a cell apart: middles of cells are at odd places

@@ -85,8 +85,8 @@ class PrivateNumber(Joint):
 
     @property
     def exact(self) -> bool:
-        """Whether there is no approximation: where at most one sum stands beside the counts."""
-        return len(self.sums) <= 1
+        """Whether there is no approximation: where at most one sum of one column stands beside the counts."""
+        return not self.sums or (len(self.sums) == 1 and self.models[0].population.rows is None)
 
     @property
     def name(self) -> str:  # type: ignore[override]
@@ -137,7 +137,7 @@ class PrivateNumber(Joint):
             numbers = np.arange(self.hull[0], self.hull[1] + 1)
             log_w = np.broadcast_to(self.log_weight(numbers), (len(thetas), numbers.size))
             return [(np.arange(len(thetas)), NumberTerms(numbers, log_w))]
-        if len(self.sums) > 1:
+        if not self.exact:
             return self._normal_terms(thetas)
         part, rest = self.sums[0], []
         common = spacing(part.model.population, part.statistic)

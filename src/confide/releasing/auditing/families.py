@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from confide.channel import Channel
-from confide.published.part import Hashed, Part, Rows
+from confide.published.part import Grouped, Hashed, Part, Rows
 from confide.releasing.auditing.cells import OddCell, extremes, fitted, numbers, strange
 from confide.releasing.auditing.shapes import TEXT_FILES, Shape
 from confide.releasing.whole_numbers import Plan
@@ -47,6 +47,9 @@ class Neighbours:
             assert self.ids is not None
             first, last = self.part.cuts
             return first <= _place(self.ids[self.row]) < last
+        if isinstance(self.part, Grouped):
+            assert self.ids is not None
+            return str(self.ids[self.row]) == self.part.value
         return self.part is None or self.part.start <= self.row < self.part.stop
 
     def values(self, cell: OddCell) -> list[object]:
@@ -158,7 +161,7 @@ def _policy(channel: Channel, generator: np.random.Generator) -> float | str | N
 
 def _part(shape: Shape, n: int, generator: np.random.Generator) -> tuple[Part | None, tuple[int, ...] | None, int]:
     """A part of n records, the identifiers of all, and how many there are in all."""
-    ways = ["all"] + ["rows"] * shape.ordered + ["hashed"] * shape.identified
+    ways = ["all"] + ["rows"] * shape.ordered + ["hashed", "group"] * shape.identified
     way = ways[int(generator.integers(len(ways)))]
     offset = int(generator.integers(1000))
     if way == "hashed":
@@ -167,6 +170,10 @@ def _part(shape: Shape, n: int, generator: np.random.Generator) -> tuple[Part | 
         # from the place of one record to that of another: who lies on the boundary is in one part and not in the next
         first = int(generator.integers(3))
         return Hashed("id", places[first] / 2**32, places[first + n] / 2**32), ids, len(ids)
+    if way == "group":
+        members = [*[offset] * n, *[offset + 1] * int(generator.integers(4))]
+        ids = tuple(members[index] for index in generator.permutation(len(members)))
+        return Grouped("id", str(offset)), ids, len(ids)
     before, after = (int(generator.integers(3)) for _ in range(2)) if way == "rows" else (0, 0)
     total = before + n + after
     numbered = shape.identified and generator.random() < 0.5

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from confide.errors import ConfideError
-from confide.published.part import Hashed, Part
+from confide.published.part import Part, identifier_of_part
 from confide.releasing.aggregate import exact_numbers, record_batches, records_needed
 from confide.releasing.auditing.tables import Made
 from confide.releasing.plan import Additive
@@ -33,7 +33,7 @@ class Outcome:
 
 def outcome_of(plan: Plan, made: Made, part: Part | None, missing: float | str | None) -> Outcome:
     """Send a table through the real pipeline, up to the point where noise is added."""
-    also = part.column if isinstance(part, Hashed) else None
+    also = identifier_of_part(part)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:

@@ -12,7 +12,7 @@ import numpy as np
 
 from confide._progress import progress
 from confide.channel import Channel
-from confide.errors import InvalidArgument
+from confide.errors import IncompatibleError, InvalidArgument
 from confide.published.extras import needs
 from confide.releasing.auditing.examine import examine, plans_of, size_of
 from confide.releasing.auditing.result import Audit, Failure
@@ -51,6 +51,11 @@ def audit(
     """
     if not isinstance(channel, Channel):
         raise InvalidArgument("channel", channel, "is not a channel", "use Channel(statistic, mechanism, n)")
+    if channel.statistic.columns not in (("x",), ()):
+        raise IncompatibleError(
+            f"{channel.statistic!r} is about rows, and tables of one column are all that neighbours are made of yet; "
+            "audit a channel of one column x"
+        )
     if isinstance(pairs, bool) or not isinstance(pairs, int) or pairs < 1:
         raise InvalidArgument("pairs", pairs, "is not a number of pairs", "give a whole number, such as pairs=1000")
     with needs("release"):

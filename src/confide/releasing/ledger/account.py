@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from confide.privacy import Privacy
+from confide.privacy.composition import moved, worst
 from confide.privacy.relation import NEIGHBOURS, REPLACE
 from confide.published.errors import BudgetError
-from confide.published.part import Hashed, Part, Rows, extent
+from confide.published.part import Grouped, Part, extent
 from confide.published.terms import decode_privacy, encode_part, encode_privacy
 from confide.releasing.ledger import budget as budgets
 from confide.releasing.ledger.book import Book, damaged, now
@@ -125,11 +126,12 @@ def load(book: Book, dataset: str) -> Account:
     return Account(dataset, budget, row["opened"], row["budget"], row["count"], spent, row["head"], neighbours)
 
 
-def charged(account: Account, channel: Channel) -> Privacy:
+def charged(account: Account, channel: Channel, part: Part | str | None) -> Privacy:
     """What a release promises between the data sets that the account's budget takes for neighbours; refused if nothing.
 
     A release with a public n tells n exactly, and adding or removing a record changes it: no budget for that relation
-    can pay for it. One with a private n does promise something where a record is replaced.
+    can pay for it. One with a private n does promise something where a record is replaced. Where sizes are private
+    nobody says that the members of groups are fixed: a record may be replaced by one of another group.
     """
     found = channel.guarantee_between(account.neighbours)
     if found is None:
@@ -138,12 +140,14 @@ def charged(account: Account, channel: Channel) -> Privacy:
             "number of records public, which it does not protect; release a Sum or a Count with a private n, "
             "Channel(statistic, mechanism) without n"
         )
+    if isinstance(part, Grouped) and channel.n is None and account.neighbours == REPLACE:
+        return worst(found, moved(channel.guarantee))
     return found
 
 
 def charge(book: Book, account: Account, guarantee: Privacy, part: Part | str | None, scheme: str | None) -> Charge:
     """What a release would cost; refused where the budget cannot pay."""
-    if scheme is None or not isinstance(part, Rows | Hashed):
+    if scheme is None or not isinstance(part, Part):
         asked = Charge(guarantee, part, None, budgets.plus(account.spent, cost_of(account, guarantee)))
     else:
         asked = parallel(book, account, guarantee, part, scheme)

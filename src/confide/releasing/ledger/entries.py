@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from confide.published.codec import encode
 from confide.published.errors import BudgetError, FileError, LedgerError
 from confide.published.file import parse
-from confide.published.part import Hashed, Rows
+from confide.published.part import Part
 from confide.published.release import Entry, Release
 from confide.releasing.ledger import account as accounts
 from confide.releasing.ledger import budget as budgets
@@ -36,11 +36,11 @@ def foresee(book: Book, request: Request, seen: tuple[int, str] | None, *, fresh
     account = accounts.load(book, request.dataset)
     decided = False
     if fresh or not book.asked(request.key):
-        guarantee = accounts.charged(account, request.channel)
+        guarantee = accounts.charged(account, request.channel, request.part)
         cost = accounts.cost_of(account, guarantee)
         most = budgets.plus(account.spent, cost)
         # a part may fall on places that had less than the worst
-        least = budgets.larger(account.spent, cost) if isinstance(request.part, Rows | Hashed) else most
+        least = budgets.larger(account.spent, cost) if isinstance(request.part, Part) else most
         refused = budgets.refusal(account.budget, account.spent, least, guarantee, account.name)
         if refused is not None:
             raise BudgetError(refused)
@@ -70,7 +70,7 @@ def _look(
     scheme = None if origin.members is None else book.keyed(*origin.members)
     return (
         account,
-        accounts.charge(book, account, accounts.charged(account, request.channel), request.part, scheme),
+        accounts.charge(book, account, accounts.charged(account, request.channel, request.part), request.part, scheme),
         content,
     )
 

@@ -62,7 +62,7 @@ def _listed(row: dict[str, Any]) -> Listed:
         channel, part = form["channel"], decode_part(form.get("part"))
         return Listed(
             _day(row),
-            form.get("column"),
+            _column(form.get("column")),
             None if part is None else str(part),
             form.get("purpose", ""),
             _statistic(channel["statistic"]),
@@ -78,9 +78,18 @@ def _statistic(form: dict[str, Any]) -> str:
     """A statistic as tables have it."""
     if form["kind"] == "Count":
         return "count of records"
-    low, high = form["bounds"]
     level = f" {form['q']:g}" if "q" in form else ""
-    return f"{form['kind'].lower()}{level} of {', '.join(form['expressions'])} on [{low:g}, {high:g}]"
+    what = f"{form['kind'].lower()}{level} of {', '.join(form['expressions'])}"
+    if isinstance(form["bounds"], dict):
+        ends = [f"{name} [{low:g}, {high:g}]" for name, (low, high) in form["bounds"].items()]
+        return f"{what} on {', '.join([*ends, *form.get('categories', {})])}"
+    low, high = form["bounds"]
+    return f"{what} on [{low:g}, {high:g}]"
+
+
+def _column(told: str | dict[str, str] | None) -> str | None:
+    """What columns are called in the data."""
+    return ", ".join(f"{name}: {found}" for name, found in told.items()) if isinstance(told, dict) else told
 
 
 def _published(form: dict[str, Any]) -> str:

@@ -7,7 +7,7 @@ import json
 from collections import defaultdict
 from typing import Any
 
-from confide.published.part import Hashed, Rows, extent
+from confide.published.part import Part, extent
 from confide.published.terms import decode_part, decode_privacy
 from confide.releasing.ledger import account as accounts
 from confide.releasing.ledger import budget as budgets
@@ -44,7 +44,7 @@ def _dataset(book: Book, account: Account) -> None:
             everywhere = budgets.plus(everywhere, cost)
         else:
             part = decode_part(json.loads(row["part"]))
-            assert isinstance(part, Rows | Hashed)
+            assert isinstance(part, Part)
             profiles[scheme], most = raised(profiles[scheme], *extent(part), cost)
             worst[scheme] = budgets.larger(worst[scheme], most)
         _table(book, row)

@@ -71,6 +71,15 @@ def identifier(column: Any, engine: str) -> Any:
     return whole.ifelse(digits.cast("string"), _no_text())
 
 
+def label(column: Any, engine: str) -> Any:
+    """An Ibis column as texts that are looked for in a public list: identifiers, and truth values as true and false."""
+    if not column.type().is_boolean():
+        return identifier(column, engine)
+    import ibis
+
+    return ibis.cases((column, ibis.literal("true")), (~column, ibis.literal("false")), else_=_no_text())
+
+
 def code(text: Any, categories: Sequence[str]) -> Any:
     """The place of an identifier in a public list, as a double; one more than the last for any other, and for none.
 
@@ -169,3 +178,12 @@ def identifier_of(cell: Any) -> str | None:
     # Python refuses to write whole numbers of thousands of digits
     small = isinstance(cell, int | np.integer) and int(cell).bit_length() <= 4096
     return str(int(cell)) if whole or small else None
+
+
+def label_of(cell: Any) -> str | None:
+    """The rule for texts that are looked for in a list, for an object of Python.
+
+    >>> [label_of(cell) for cell in ("surgery", 7, True, None)]
+    ['surgery', '7', 'true', None]
+    """
+    return str(bool(cell)).lower() if isinstance(cell, bool | np.bool_) else identifier_of(cell)

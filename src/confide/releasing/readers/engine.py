@@ -98,14 +98,16 @@ def check_functions(connection: Any) -> None:
 _TYPED = ("SEQ_SCAN", "PARQUET_SCAN", "READ_PARQUET")
 
 
-def check_types(connection: Any, table: Any) -> None:
+def check_types(connection: Any, table: Any) -> bool:
     """Refuse a DuckDB table, or a view, whose types are found by looking at records: one decides how others are read.
 
-    What is behind a name only the engine's plan tells; making it reads nothing but what DuckDB guesses by.
+    What is behind a name only the engine's plan tells; making it reads nothing but what DuckDB guesses by. Returns
+    whether all of it lies in tables of DuckDB's own.
     """
     query = f"EXPLAIN (FORMAT JSON) {staged_sql(connection, table)}"
     problem = "the database does not say where the table is read from"
     plan = quietly(lambda: json.loads(connection.con.execute(query).fetchall()[0][1]), problem)
+    own = True
     while plan:
         node = plan.pop()
         function = dict(node.get("extra_info") or {}).get("Function", _TYPED[0])
@@ -114,7 +116,9 @@ def check_types(connection: Any, table: Any) -> None:
                 f"DuckDB reads the table by {function.lower()}, which may find types by looking at records; give the "
                 "data or the path of the file itself, which are read with declared types, or a table of the database"
             )
+        own &= function == _TYPED[0]
         plan += node.get("children", [])
+    return own
 
 
 def _functions(connection: Any, which: str) -> set[str]:

@@ -15,7 +15,7 @@ import numpy as np
 
 from confide.errors import InvalidArgument
 from confide.published.errors import DataError
-from confide.releasing.readers.cells import identifier_of, number_of
+from confide.releasing.readers.cells import identifier_of, label_of, number_of
 from confide.releasing.readers.engine import quietly
 from confide.releasing.readers.table.asked import Asked, Value, chosen, values_of
 
@@ -41,7 +41,7 @@ def arrow_table(data: Any, asked: Asked, identifier: str | None, stop: int | Non
             remedy = "give a table, or a dict of columns, with the columns of the statistic"
             raise InvalidArgument("data", type(data).__name__, "has no columns by name", remedy)
         return pa.table({values[0].name: quietly(lambda: _arrow(data, _cells_of(values[0]), stop), UNREADABLE)})
-    cells_of = {value.name: _cells_of(value) for value in values} | {"id": _identifiers}
+    cells_of = {value.name: _cells_of(value) for value in values} | {"id": _texts}
     found = {}
     for name, column in chosen(asked, list(columns), identifier).items():
         found[name] = quietly(partial(_read, columns, column, cells_of[name], stop), UNREADABLE)
@@ -52,7 +52,7 @@ def arrow_table(data: Any, asked: Asked, identifier: str | None, stop: int | Non
 
 def _cells_of(value: Value) -> Callable[[Any], Any]:
     """What reads cells that have no declared type."""
-    return _numbers if value.categories is None else _identifiers
+    return _numbers if value.categories is None else partial(_texts, text_of=label_of)
 
 
 def _read(columns: _Columns, name: str, objects: Callable[[Any], Any], stop: int | None) -> Any:
@@ -184,8 +184,8 @@ def _numbers(cells: Any) -> Any:
     return pa.array(np.fromiter((number_of(cell) for cell in cells), np.float64, len(cells)))
 
 
-def _identifiers(cells: Any) -> Any:
+def _texts(cells: Any, text_of: Callable[[Any], str | None] = identifier_of) -> Any:
     """Objects of Python as texts, each by itself."""
     import pyarrow as pa
 
-    return pa.array([identifier_of(cell) for cell in cells], pa.large_string())
+    return pa.array([text_of(cell) for cell in cells], pa.large_string())

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 from confide.errors import InvalidArgument
 from confide.published.errors import DataError
-from confide.releasing.readers.cells import code, identifier, number
+from confide.releasing.readers.cells import code, identifier, label, number
 from confide.releasing.readers.delimited import Delimited
 from confide.releasing.readers.engine import check_functions, check_types, duckdb, quietly
 from confide.releasing.readers.files import REMOTE, File, files_of, is_parquet
@@ -193,8 +193,8 @@ def _of_database(connection: Any, table: Any, asked: Asked, also: str | None) ->
     if connection.name != "duckdb":
         return Source(connection, readable)
     check_functions(connection)
-    check_types(connection, columns)
-    return Source(connection, _without_statistics(readable, values_of(asked)))
+    own = check_types(connection, columns)
+    return Source(connection, readable if own else _without_statistics(readable, values_of(asked)))
 
 
 def _without_statistics(table: Any, values: Sequence[Value]) -> Any:
@@ -202,7 +202,7 @@ def _without_statistics(table: Any, values: Sequence[Value]) -> Any:
 
     A view over Parquet files has their statistics, which know nothing of NaN: by them tests for it are left out,
     because of another record's value. Our own connection does not use them (`engine`); somebody else's is not ours to
-    change.
+    change. Statistics of DuckDB's own tables count NaN as the largest number, as its comparisons do.
     """
     import ibis
 
@@ -214,7 +214,7 @@ def _readable(table: Any, engine: str, asked: Asked, also: str | None) -> Any:
     found = {}
     for value in values_of(asked):
         cells = table[value.name]
-        read = number(cells, engine) if value.categories is None else identifier(cells, engine)
+        read = number(cells, engine) if value.categories is None else label(cells, engine)
         if read is None:
             named = "" if value.column is None else f" {value.column!r}"
             wants = "numbers" if value.categories is None else "texts or whole numbers"

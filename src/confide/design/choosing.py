@@ -7,6 +7,8 @@ through sixty values of θ that all values share.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
@@ -28,9 +30,11 @@ _CENTRAL = (0.1, 0.3, 0.5, 0.7, 0.9)
 _CURVE = 60
 
 
-def posterior_points(model: Model, values: Floats, prior: Prior, route: str | Route = "auto") -> Floats:
-    """Points of equal weight that stand for the posterior of each value: (Y, Q, d)."""
-    found = many_posteriors([model], [values], prior, probs=_CENTRAL, route=route)
+def posterior_points(
+    models: Sequence[Model], values: Sequence[Floats], prior: Prior, route: str | Route = "auto"
+) -> Floats:
+    """Points of equal weight that stand for the posterior of each row of values, one array a model: (Y, Q, d)."""
+    found = many_posteriors(models, values, prior, probs=_CENTRAL, route=route)
     if prior.dimension == 1:
         ends = np.concatenate([np.asarray(found.lower)[::-1], np.asarray(found.upper)])
         return np.moveaxis(ends, 0, 1)
@@ -53,13 +57,19 @@ def choose(
     model: Model, values: Floats, prior: Prior, candidates: list[Model], criterion: Criterion, route: str | Route
 ) -> NDArray[np.intp]:
     """The position of the best candidate for the posterior of each value (Y,)."""
-    points = posterior_points(model, values, prior, route)
+    points = posterior_points([model], [values], prior, route)
     if points.shape[-1] == 1:
         scores = _along_curve(points[..., 0], prior, candidates, criterion)
     else:
         scores = np.stack([_at_points(each, candidates, criterion) for each in points], axis=1)
     total = scores.min(axis=-1) if criterion.name == "minimum" else scores.mean(axis=-1)
     return np.asarray(np.argmin(total if criterion.smaller else -total, axis=0))
+
+
+def best_at(points: Points, candidates: Sequence[Model], criterion: Criterion) -> int:
+    """The position of the best candidate at weighted points, with what is known already counted in."""
+    scores = [_evaluated(each, points).score(criterion)[0] for each in candidates]
+    return int(np.argmin(scores if criterion.smaller else np.negative(scores)))
 
 
 def _along_curve(points: Floats, prior: Prior, candidates: list[Model], criterion: Criterion) -> Floats:
@@ -81,9 +91,14 @@ def _at_points(thetas: Floats, candidates: list[Model], criterion: Criterion) ->
 
 
 def _scores(model: Model, thetas: Floats, criterion: Criterion) -> Floats:
-    points = Points(thetas, np.full(len(thetas), 1.0 / len(thetas)))
+    return _evaluated(model, Points(thetas, np.full(len(thetas), 1.0 / len(thetas)))).each(criterion)[0]
+
+
+def _evaluated(model: Model, points: Points) -> Evaluation:
+    """By the moments of a mean, where it is one, and else by the exact information."""
     matrices = by_moments(model, points)
     if matrices is None:
-        return evaluate(model, points, "auto", 0).each(criterion)[0]
+        return evaluate(model, points, "auto", 0)
+    thetas = points.thetas
     told = Information(thetas, matrices, np.zeros_like(matrices), "moments", None, model.population.names, False)
-    return Evaluation(model, points, told).each(criterion)[0]
+    return Evaluation(model, points, told)

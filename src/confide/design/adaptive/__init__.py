@@ -1,0 +1,1 @@
+"""The next question chosen from the last answers: plans that never see a record."""

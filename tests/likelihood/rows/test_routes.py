@@ -1,0 +1,132 @@
+"""Likelihoods and information of rows against other computations: the normal route, and inversions of scalars."""
+
+import numpy as np
+import numpyro.distributions as dist
+import pytest
+from scipy import stats
+
+import confide as cf
+from tests.likelihood.rows.oracle import regression_moments
+from tests.likelihood.rows.test_moments import BOUNDS, LINE, POWERS, SQUARES
+
+THETA = np.asarray([0.2, 1.0, 0.3, 0.8, 0.7])
+NODES, WEIGHTS = np.polynomial.legendre.leggauss(12)
+PRODUCT = cf.Mean("x * y", bounds=BOUNDS)
+
+
+def panels(low, high, count):
+    edges = np.linspace(low, high, count + 1)
+    half = 0.5 * np.diff(edges)[:, None]
+    return (0.5 * (edges[1:] + edges[:-1])[:, None] + half * NODES).ravel(), (half * WEIGHTS).ravel()
+
+
+def law_of_products(theta):
+    """Values and weights of clip(x)·clip(y) on dense panels."""
+    m, s, a, b, r = theta
+    (x0, x1), (y0, y1) = BOUNDS.values()
+    parts = [panels(m - 9 * s, x0, 12), panels(x0, x1, 40), panels(x1, m + 9 * s, 12)]
+    x, w = (np.concatenate(part) for part in zip(*parts, strict=True))
+    w = w * stats.norm.pdf(x, m, s)
+    y, v = panels(y0, y1, 40)
+    mean = a + b * x[:, None]
+    inner = np.concatenate(
+        [v * stats.norm.pdf(y, mean, r), stats.norm.cdf(y0, mean, r), stats.norm.sf(y1, mean, r)], axis=1
+    )
+    values = np.clip(x, x0, x1)[:, None] * np.concatenate([y, [y0, y1]])
+    return values.ravel(), (w[:, None] * inner).ravel()
+
+
+def by_inversion(theta, n, noise, y):
+    """log p(y) by the trapezoidal rule on the real axis, for y near the middle."""
+    s, w = law_of_products(theta)
+    mean, var = w @ s, w @ s**2 - (w @ s) ** 2
+    spread = np.sqrt(var / n + (0.0 if noise.kinked else noise.scale**2))
+    t = np.arange(1, 361) / 12.0 / spread
+    phi = np.asarray([np.exp(1j * each / n * (s - mean)) @ w for each in t]) ** n
+    phi = phi * (1 / (1 + (noise.scale * t) ** 2) if noise.kinked else np.exp(-0.5 * (noise.scale * t) ** 2))
+    waves = np.exp(-1j * np.outer(np.asarray(y) - mean, t))
+    return np.log(((waves @ phi).real + 0.5) * (t[0] / np.pi))
+
+
+def test_a_vector_is_normal_with_the_moments_of_clipped_rows():
+    n, scale = 1000, 0.02
+    model = cf.Model(LINE, cf.Channel(SQUARES, cf.Gaussian(scale=scale), n=n))
+    mean, covariance = regression_moments(THETA, *BOUNDS.values(), POWERS)
+    law = stats.multivariate_normal(mean, covariance / n + scale**2 * np.eye(5))
+    values = law.rvs(3, random_state=0)
+    np.testing.assert_allclose(model.log_likelihood(THETA, values, route="normal"), law.logpdf(values), atol=1e-7)
+
+
+def test_the_information_of_a_vector_is_that_of_its_normal_law():
+    n, scale = 1000, 0.02
+    model = cf.Model(LINE, cf.Channel(SQUARES, cf.Gaussian(scale=scale), n=n))
+    found = cf.information(model, THETA, method="normal").matrix
+
+    def parts(theta):
+        mean, covariance = regression_moments(theta, *BOUNDS.values(), POWERS)
+        return mean, covariance / n + scale**2 * np.eye(5)
+
+    inverse = np.linalg.inv(parts(THETA)[1])
+    slopes = []
+    for step in 1e-4 * np.eye(5):
+        (m1, h1), (m0, h0) = parts(THETA + step), parts(THETA - step)
+        slopes.append(((m1 - m0) / 2e-4, (h1 - h0) / 2e-4))
+    expected = [
+        [dm @ inverse @ em + 0.5 * np.trace(inverse @ dh @ inverse @ eh) for em, eh in slopes] for dm, dh in slopes
+    ]
+    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-5)
+
+
+@pytest.mark.parametrize(("n", "mechanism"), [(60, cf.Gaussian(scale=0.05)), (400, cf.Laplace(scale=0.03))])
+def test_a_scalar_of_two_columns_is_inverted_exactly(n, mechanism):
+    model = cf.Model(LINE, cf.Channel(PRODUCT, mechanism, n=n))
+    s, w = law_of_products(THETA)
+    y = w @ s + np.asarray([-0.1, 0.0, 0.07])
+    if mechanism.scale == 0.05:
+        expected = by_inversion(THETA, n, model.channel.law.noise, y)
+    else:  # the transform of Laplace noise decays slowly: the density of the sum is convolved with it instead
+        expected = convolved(THETA, n, mechanism.scale, y)
+    np.testing.assert_allclose(model.log_likelihood(THETA, y, route="spectral"), expected, rtol=0, atol=1e-8)
+
+
+def convolved(theta, n, b, y):
+    """log ∫ p(u) e^{−|y − u|/b}/2b du with p(u) of the exact mean, which is smooth for many records."""
+    s, w = law_of_products(theta)
+    spread = np.sqrt((w @ s**2 - (w @ s) ** 2) / n)
+    found = []
+    for value in y:
+        pieces = [panels(value - 18 * spread, value, 40), panels(value, value + 18 * spread, 40)]
+        u, v = (np.concatenate(part) for part in zip(*pieces, strict=True))
+
+        class None_:
+            kinked, scale = False, 0.0
+
+        with np.errstate(invalid="ignore", divide="ignore"):
+            p = np.nan_to_num(np.exp(by_inversion(theta, n, None_, u)), nan=0.0)
+        found.append(np.log((v * p) @ np.exp(-np.abs(value - u) / b) / (2 * b)))
+    return np.asarray(found)
+
+
+def test_the_information_of_a_scalar_is_below_that_of_the_normal_law_and_above_zero():
+    model = cf.Model(LINE, cf.Channel(PRODUCT, cf.Gaussian(scale=0.05), n=200))
+    exact = cf.information(model, THETA)
+    assert exact.method == "spectral"
+    normal = cf.information(model, THETA, method="normal").matrix
+    np.testing.assert_allclose(exact.matrix, normal, rtol=0.1, atol=0.02 * np.max(normal))
+    y = np.linspace(-1.2, 1.6, 141)
+    log_p = model.log_likelihood(THETA, y)
+    ends = [model.log_likelihood(THETA + sign * 1e-4 * np.eye(5)[3], y) for sign in (1, -1)]
+    integral = np.sum(((ends[0] - ends[1]) / 2e-4) ** 2 * np.exp(log_p)) * (y[1] - y[0])
+    assert exact.matrix[3, 3] == pytest.approx(integral, rel=1e-5)
+
+
+def test_a_share_of_rows_is_a_sum_over_counts():
+    rows = cf.populations.logistic_regression("y", {"x": dist.Normal(0.0, 1.0)})
+    model = cf.Model(
+        rows, cf.Channel(cf.Mean("y * (x > 0)", bounds={"x": (-5, 5), "y": (0, 1)}), cf.Laplace(scale=0.1), n=12)
+    )
+    x, w = panels(0.0, 12.0, 60)
+    q = w @ (stats.norm.pdf(x) / (1 + np.exp(-0.3 - 0.8 * x)))
+    k = np.arange(13)
+    expected = np.log(stats.binom.pmf(k, 12, q) @ (np.exp(-np.abs(0.21 - k / 12) / 0.1) / 0.2))
+    assert model.log_likelihood([0.3, 0.8], 0.21) == pytest.approx(expected, abs=1e-9)
