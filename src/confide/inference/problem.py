@@ -47,8 +47,8 @@ def read(
     releases = read_releases(population, releases, same_quantity)
     if asked_for(population, prior):
         population, releases = with_missing(population, releases)
-    models, values, shared = read_models(population, releases, same_records)
     number, prior = _number(population, releases, prior)
+    models, values, shared = read_models(population, releases, same_records)
     return Problem(population, Prior.of(population, prior), models, values, shared, number)
 
 

@@ -174,6 +174,12 @@ def _on_continuum(
     gaussian = not noise.exponential
     variance = float(noise.scale) ** 2 if gaussian else 0.0
     tau = saddle(records, y, variance, numbers, log_w)
+    if not gaussian:
+        # beyond a pole the residue is the density, and a contour a little further says the rest
+        pole = 1 / float(noise.scale)
+        there = Tilted.at(records, np.clip(tau, -pole, pole), numbers, log_w)
+        furthest = pole + 2 * FROM_POLE / np.sqrt(_variance(there, numbers))
+        tau = np.clip(tau, -furthest, furthest)
     tilted = Tilted.at(records, tau, numbers, log_w)
     low, high = tilted.ends(numbers)
     spread = np.sqrt(_variance(tilted, numbers) + variance)
