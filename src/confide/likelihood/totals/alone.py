@@ -20,7 +20,7 @@ class OverNumbers(Route):
     """Σ_n p(y | n, θ) of one release that counts its records, with a flat prior of n; `infer` takes any other."""
 
     name = "numbers"
-    error = "none (checked); of the CLT for several sums"
+    error = "none (checked); of the CLT for several sums, and where few records count whose transform does not decay"
 
     def refuses(self, model: Model) -> str | None:
         """Without a count nothing says what n is."""

@@ -176,9 +176,9 @@ def _on_continuum(
     tau = saddle(records, y, variance, numbers, log_w)
     if not gaussian:
         # beyond a pole the residue is the density, and a contour a little further says the rest
-        pole = 1 / float(noise.scale)
-        there = Tilted.at(records, np.clip(tau, -pole, pole), numbers, log_w)
-        furthest = pole + 2 * FROM_POLE / np.sqrt(_variance(there, numbers))
+        rate = 1 / float(noise.scale)
+        there = Tilted.at(records, np.clip(tau, -rate, rate), numbers, log_w)
+        furthest = rate + 2 * FROM_POLE / np.sqrt(_variance(there, numbers))
         tau = np.clip(tau, -furthest, furthest)
     tilted = Tilted.at(records, tau, numbers, log_w)
     low, high = tilted.ends(numbers)
