@@ -35,7 +35,7 @@ ORDER = [
     "posterior predictive claim",
     "information",
     "inference",
-    "frequentist",
+    "frequentist denoising",
     "contrasting",
     "plots",
     "design",

@@ -15,6 +15,7 @@ if typing.TYPE_CHECKING:
     from confide import datasets, populations
     from confide.channel import Channel
     from confide.contrasting import Contrast, contrast
+    from confide.denoising import TrueCounts, denoise
     from confide.design import (
         Adaptive,
         Bracket,
@@ -161,6 +162,7 @@ __all__ = [
     "Statistic",
     "Study",
     "Sum",
+    "TrueCounts",
     "Unlimited",
     "Walk",
     "ZCDP",
@@ -172,6 +174,7 @@ __all__ = [
     "compose",
     "contrast",
     "datasets",
+    "denoise",
     "estimate",
     "families",
     "infer",
@@ -205,6 +208,7 @@ _LAZY = {
             "PrivacyError", "RangeError",
         ),
         "confide.expression": ("Expression",),
+        "confide.denoising": ("TrueCounts", "denoise"),
         "confide.frequentist": ("Estimate", "EstimateContrast", "estimate"),
         "confide.inference": ("Calibration", "Walk", "infer", "sbc"),
         "confide.inference.method": ("Method",),

@@ -252,7 +252,8 @@ class Posterior:
         return plot_posterior(self, axes)
 
     def __str__(self) -> str:
-        how = f"method {self.method!r}, {'route' if self.method in ('grid', 'nuts', 'mh') else 'latent'} {self.route!r}"
+        kind = "route" if self.method in ("grid", "nuts", "mh", "importance") else "latent"
+        how = f"method {self.method!r}, {kind} {self.route!r}"
         lines = [f"Posterior of {', '.join(self.names)} ({how}{'' if self.complete else ', interrupted'})"]
         ends = self.interval(0.9)
         for name in self.names:

@@ -38,7 +38,7 @@ for _ in range(3):
         connection.sql(f"SELECT avg(x) FROM '{path}'").fetchall()
     plain.append(time.process_time() - before)
 # the ratio is of processor time, which other processes on the machine do not change
-print(value, max(took), memory, min(work) / min(plain))
+print(value, max(took), min(work), memory, min(work) / min(plain))
 """
 
 
@@ -51,14 +51,14 @@ def run(code, *arguments):
 def test_many_records_through_duckdb(n, tmp_path, capsys):
     path = tmp_path / "people.parquet"
     run(GENERATE, path, n)
-    value, took, memory, ratio = map(float, run(RELEASE, path, n).split())
+    value, took, work, memory, ratio = map(float, run(RELEASE, path, n).split())
     with capsys.disabled():
         if n > 10**6:
             size = path.stat().st_size / 2**30
             print(f"\n{n:,} records, {size:.2f} GiB: {took:.1f} s, {memory:.2f} GiB, {ratio:.2f} times avg(x)")
     assert value == pytest.approx(5.0, abs=0.02)
     assert memory < 2
-    assert took < 60
+    assert work < 60
     assert ratio <= 4 or n < 10**6
 
 
@@ -73,8 +73,8 @@ def test_each_does_not_hold_the_records(tmp_path):
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     n = 200_000
     channel = cf.Channel(cf.Each("x", (0, 1)), cf.Laplace(cf.PureDP(1.0)), n=n)
-    started = time.perf_counter()
+    started = time.process_time()
     published = release(channel, np.linspace(0, 1, n))
-    assert time.perf_counter() - started < 120
+    assert time.process_time() - started < 120
     assert published.records.path.stat().st_size < 2**23
     assert (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 2**10 < 300

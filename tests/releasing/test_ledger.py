@@ -322,6 +322,8 @@ WORKER = textwrap.dedent(
     """
     import json, sys, time
     import confide as cf
+    from confide.releasing.ledger import store
+    store.PATIENCE = 600.0  # beside other work a lock may be waited for long: that is no fault
     place, name, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
     book = cf.Ledger(place)
     channel = cf.Channel(cf.Mean("x", (0, 1)), cf.Laplace(cf.PureDP(0.125)), n=4)
@@ -360,7 +362,7 @@ def race(book, processes, count, planted=""):
     for worker in workers:
         worker.stdin.write(f"{time.time() + 0.5}\n")
         worker.stdin.flush()
-    told = [json.loads(worker.communicate(timeout=400)[0]) for worker in workers]
+    told = [json.loads(worker.communicate(timeout=1200)[0]) for worker in workers]
     kept = [[mine[str(index)] for mine, _ in told if str(index) in mine] for index in range(count)]
     return kept, {index for _, damaged in told for index in damaged}
 

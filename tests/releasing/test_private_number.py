@@ -159,3 +159,15 @@ def test_a_budget_for_replacing_pays_what_replacing_costs(tmp_path):
     assert book.spent("people") == cf.PureDP(3.0)
     assert [each.n for each in book.listing("people")] == [None, None]
     book.check()
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 1e-3, 1e-9])
+@pytest.mark.parametrize(
+    ("text", "bounds"), [("x", (-1, 1 / 3)), ("x - 0.1", (0, 0.7)), ("x", (-0.3, 0.1)), ("x - 5", (0, 10))]
+)
+def test_what_is_promised_to_a_replaced_record_holds_for_whole_numbers(text, bounds, epsilon):
+    """The ends are rounded outward to the grid, which widens a difference by more of itself than the largest number."""
+    channel = cf.Channel(cf.Sum(text, bounds=bounds), cf.Laplace(cf.PureDP(epsilon)))
+    plan = plan_of(channel)
+    kept = Fraction(plan.grid.widths[0]) / Fraction(plan.scale)
+    assert kept <= Fraction(channel.guarantee_between("replace-one").epsilon) <= 2 * Fraction(epsilon)

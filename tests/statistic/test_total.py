@@ -174,6 +174,6 @@ def test_budgets_know_their_relation(tmp_path):
     with pytest.raises(BudgetError, match="makes the number of records public"):
         cf.release(mean, [0.0, 0.5, 1.0, 1.0], ledger=book, dataset="private")
     private = account.Account("private", cf.PureDP(3.0), "", "", neighbours="add-remove")
-    assert account.charged(private, total) == cf.PureDP(1.0)
-    assert account.charged(account.Account("public", cf.PureDP(3.0), "", ""), total) == cf.PureDP(2.0)
+    assert account.charged(private, total, None) == cf.PureDP(1.0)
+    assert account.charged(account.Account("public", cf.PureDP(3.0), "", ""), total, None) == cf.PureDP(2.0)
     assert "add-remove" in str(book.statement("private"))

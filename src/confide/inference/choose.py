@@ -15,6 +15,7 @@ from confide.errors import IncompatibleError
 from confide.inference.method import Method
 from confide.inference.methods import MHAAR, GridOrNUTS, LongEnough, as_method
 from confide.inference.problem import Problem
+from confide.inference.sampling.fitted import FitOrNUTS
 from confide.likelihood.joint_law import Joint
 from confide.likelihood.record_law.moments import moments
 from confide.likelihood.record_law.traced import moving_law
@@ -37,7 +38,8 @@ def quickest(problem: Problem, joint: Joint | None, options: dict[str, Any]) -> 
         _require_mixing(problem)
         return _by_mhaar(options)
     if problem.prior.free_dimension > 2:
-        return as_method("nuts", options)
+        chosen = as_method("nuts", options)
+        return FitOrNUTS() if problem.population.rows is not None else chosen
     thetas = _ON_LINE if problem.prior.free_dimension == 1 else _ON_PLANE
     if joint.seconds(thetas) > _PATIENCE:
         return _by_mhaar(options)

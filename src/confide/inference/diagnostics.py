@@ -54,6 +54,9 @@ class Diagnostics:
     #: the variance of the log-likelihood estimate at a central θ, where one is used
     log_likelihood_variance: float | None = None
     warnings: tuple[str, ...] = field(default=())
+    #: where the central limit theorem was used, about how far it is off: the largest relative change of a density of
+    #: what was published, two standard deviations from its mean, by the first correction of Edgeworth
+    clt: float | None = None
 
     def __str__(self) -> str:
         rows = [
@@ -61,6 +64,8 @@ class Diagnostics:
             f"IAC {np.max(self.iac[name]):.2f}"
             for name in self.ess
         ]
+        if self.clt is not None:
+            rows.append(f"  the central limit theorem is off by about {self.clt:.1g}, relative, at two sd")
         return "\n".join([*rows, f"  acceptance {self.acceptance:.2f}", *(f"  warning: {w}" for w in self.warnings)])
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from confide._call import remembered
@@ -16,6 +17,7 @@ from confide.inference.kernel import Kernel
 from confide.inference.method import Lengths, Method
 from confide.inference.methods import as_method
 from confide.inference.problem import Problem, read
+from confide.inference.sampling.normality import edgeworth
 from confide.inference.sampling.number import joint_of_private, with_number
 from confide.likelihood import Route, as_route
 from confide.likelihood.joint import joint_route
@@ -88,7 +90,11 @@ def infer(
     if chosen is None:
         chosen = quickest(problem, joint, options)
     found = chosen.posterior(problem, joint, fused_key(as_key(key)), lengths)
-    return found if problem.number is None else with_number(found, joint, as_key(key))
+    if problem.number is not None:
+        return with_number(found, joint, as_key(key))
+    if joint is None or not joint.approximate:
+        return found
+    return replace(found, diagnostics=replace(found.diagnostics, clt=edgeworth(problem, found)))
 
 
 def _joint(problem: Problem, route: str | Route, method: Method | None) -> Joint | None:

@@ -133,4 +133,6 @@ def _choose(model: Model) -> Route | None:
         chosen = choose_route(model)
     except IncompatibleError:
         return None
-    return None if chosen.approximate and model.channel.statistic.dimension == 1 else chosen
+    noise = model.channel.law.added
+    closed = model.channel.statistic.dimension > 1 and (noise is None or noise.normal)
+    return None if chosen.approximate and not closed else chosen

@@ -148,7 +148,10 @@ class AdditiveMechanism(Mechanism):
         added, replaced = (self._squared_moves(statistic, n) for n in (None, 1))
         if replaced <= added:
             return promised
-        return self._stretched(promised, min(replaced / added, Fraction(4)))
+        # a release rounds the ends of ranges outward to its grid, 2⁻²⁰ of the narrowest or less, which widens a
+        # difference by more of itself than the largest number
+        rounded = 1 if self.step is not None else (1 + Fraction(2 * statistic.dimension, 2**20)) ** 2
+        return self._stretched(promised, min(replaced / added * rounded, Fraction(4)))
 
     def _squared_moves(self, statistic: Statistic, n: int | None) -> Fraction:
         """The square of the sensitivity, on a lattice in steps."""

@@ -39,7 +39,7 @@ breaks = _over_batches(density.breaks, "(d)->(m)")
 cdf = _over_batches(tails.cdf, "(),(d)->()")
 survival = _over_batches(tails.survival, "(),(d)->()")
 quantile = _over_batches(tails.quantile, "(),(d)->()")
-transform = _over_batches(noise.transform, "(),(d)->()")
+_transform = _over_batches(noise.transform, "(),(d)->()")
 fisher = _over_batches(information.fisher, "(d)->(d,d)")
 defect = _over_batches(information.defect, "(d)->()")
 
@@ -54,6 +54,21 @@ def log_prob_of_rows(population: Population, columns: tuple[ArrayLike, ...], the
         return law.log_prob(population.space, dict(zip(names, arrays[:-1], strict=True)), arrays[-1])
 
     return jnp.vectorize(one, signature=f"{'(),' * len(names)}(d)->()")(*columns, theta)
+
+
+def transform(population: Population, z: ArrayLike, theta: ArrayLike) -> Any:
+    """Records of noise at θ; of rows the columns by name, of as many numbers each as there are on the last axis."""
+    return _transform(population, z, theta) if population.rows is None else _rows_made(population, z, theta)
+
+
+@partial(jax.jit, static_argnums=0)
+def _rows_made(population: Population, z: ArrayLike, theta: ArrayLike) -> dict[str, jax.Array]:
+    """Rows, as columns by name, of uniform numbers (…, w) at θ."""
+    assert population.rows is not None
+    made = partial(population.rows.made, population.space)
+    signature = f"(w),(d)->{','.join('()' for _ in population.columns)}"
+    found = jnp.vectorize(made, signature=signature)(z, theta)
+    return dict(zip(population.columns, found if isinstance(found, tuple) else (found,), strict=True))
 
 
 sample: Compiled = jax.jit(noise.sample, static_argnums=(0, 3))

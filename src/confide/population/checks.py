@@ -45,7 +45,7 @@ def declared(family: Any, parameters: Any, sizes: Mapping[str, int], noise: Any,
 def integrable(population: Population, theta: ArrayLike) -> jax.Array:
     """A checked θ, at which sums over the support are accurate where they are needed."""
     checked = population.theta(theta)
-    if tails.needs_rule(population):
+    if population.rows is None and tails.needs_rule(population):
         # Inside a trace even a known θ gives a traced result, and nothing can be checked.
         require_mass(population, checked, checked if space.is_traced(checked) else batches.defect(population, checked))
     return checked

@@ -21,7 +21,7 @@ def draw(population: Population, key: jax.Array, shape: tuple[int, ...]) -> jax.
     """z ~ μ: the family's noise, else uniform on (0, 1)."""
     noise = population.closed.noise
     if population.rows is not None:
-        population.rows()  # which says that there is none
+        shape = (*shape, population.rows.noises)
     if noise is not None:
         distribution = noise if isinstance(noise, Distribution) else noise()
         known = isinstance(distribution, Normal | Uniform | Exponential | Laplace)

@@ -18,7 +18,7 @@ from numpyro.distributions import constraints
 from numpyro.distributions.constraints import Constraint
 
 from confide.errors import IncompatibleError, InvalidArgument
-from confide.population import density
+from confide.population import density, tails
 from confide.population.space import Space, split
 
 if TYPE_CHECKING:
@@ -72,6 +72,24 @@ class RowLaw:
                 gone = jax.random.uniform(jax.random.fold_in(for_column, 1), shape) < known[share]
                 seen[name] = jnp.where(gone, constant, row[name])
         return seen
+
+    @property
+    def noises(self) -> int:
+        """How many uniform numbers make a row: one for each column, and one for each that may be missing."""
+        return sum(1 + (law.missing is not None) for _, law in self.columns)
+
+    def made(self, space: Space, z: jax.Array, theta: jax.Array) -> tuple[jax.Array, ...]:
+        """The columns of one row at one θ, each the quantile of a uniform number given those before it."""
+        row: dict[str, jax.Array] = {}
+        seen: list[jax.Array] = []
+        known, numbers = split(space, theta), iter(z)
+        for name, law in self.columns:
+            row[name] = tails.quantile(law.population, next(numbers), law.theta(known, row))
+            seen.append(row[name])
+            if law.missing is not None:
+                share, constant = law.missing
+                seen[-1] = jnp.where(next(numbers) < known[share], constant, row[name])
+        return tuple(seen)
 
     def log_prob(self, space: Space, row: Mapping[str, jax.Array], theta: jax.Array) -> jax.Array:
         """log p of one row at one θ: the sum over its columns."""

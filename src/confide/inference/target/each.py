@@ -43,4 +43,5 @@ class EachTarget(Target):
 
     def pick(self, latents: Latent, index: jax.Array) -> Latent:
         """Each record's own copy."""
-        return jnp.take_along_axis(latents, index[None], axis=0)[0]
+        rows = latents.ndim == 3  # several numbers for each record
+        return jnp.take_along_axis(latents, index[None, :, None] if rows else index[None], axis=0)[0]

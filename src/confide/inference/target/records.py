@@ -43,7 +43,7 @@ class RecordsTarget(Target):
         for_subset, for_noise = jax.random.split(key)
         place = jax.random.permutation(for_subset, self.n)[: self.subset]
         fresh = draw(self.population, for_noise, (count, self.subset))
-        return jnp.broadcast_to(current, (count, self.n)).at[:, place].set(fresh)
+        return jnp.broadcast_to(current, (count, *current.shape[-fresh.ndim + 1 :])).at[:, place].set(fresh)
 
     def perturb(self, key: jax.Array, noise: Latent, correlation: jax.Array) -> Latent:
         """Autoregressive for normal noise; otherwise each number stays or is drawn anew."""

@@ -19,9 +19,11 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.special import ndtr
 
+from confide.errors import IncompatibleError
 from confide.likelihood.inversion.contour import contour, pulled_in
 from confide.likelihood.inversion.frequencies import frequency_grid
 from confide.likelihood.inversion.integral import integrate
+from confide.likelihood.noise import scale_mixture
 from confide.likelihood.noise.transform import DiscreteTransform
 from confide.likelihood.record_law.moments import AnyRecordLaw, each_theta, law_for, moments
 from confide.likelihood.record_law.traced import moving_law
@@ -59,8 +61,9 @@ class Normal(Route):
             return None
         if channel.law.added is None:
             return "the normal route serves additive noise; use latent methods"
-        if channel.statistic.dimension > 1 and not channel.law.added.normal:
-            return "a vector with noise that is not Gaussian has no normal law; use latent methods (method='mhaar')"
+        noise = channel.law.added
+        if channel.statistic.dimension > 1 and not (noise.normal or noise.kinked):
+            return "a vector with noise on a lattice has no normal law; use latent methods (method='mhaar')"
         return None
 
     def log_prob(self, model: Model, theta: jax.Array, value: jax.Array) -> jax.Array:
@@ -94,6 +97,12 @@ class Normal(Route):
 
     def information(self, model: Model, thetas: Any) -> jax.Array:
         """Closed for Gaussian noise; for scalar noise of another kind, ∫ (∂ log p)² p dy under the normal model."""
+        noise = model.channel.law.added
+        if model.channel.statistic.dimension > 1 and noise is not None and not noise.normal:
+            raise IncompatibleError(
+                f"the information of {model.channel.statistic} under Laplace noise has no closed form; use Gaussian "
+                "noise, or method='replicates' for a column of its own"
+            )
         from confide.likelihood.mean.normal_information import normal_information
 
         return normal_information(model, np.asarray(thetas))
@@ -101,6 +110,8 @@ class Normal(Route):
 
 def log_density(law: Any, value: jax.Array, mean: jax.Array, covariance: jax.Array) -> jax.Array:
     """log p(y) of a normal mean (k,) with its covariance, under a channel's law."""
+    if mean.shape[0] > 1 and not law.noiseless and law.noise.kinked:
+        return scale_mixture.log_density(value - mean, covariance, law.noise.scale)
     if mean.shape[0] > 1 or law.noiseless or law.noise.normal:
         noise = 0.0 if law.noiseless else law.noise.scale**2
         return log_normal(jnp.atleast_1d(value) - mean, covariance + noise * jnp.eye(mean.shape[0]))

@@ -1,0 +1,124 @@
+"""What is known of the true counts."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from confide.denoising.masses import CountMasses, Floats
+from confide.denoising.tree import Node, draw
+from confide.errors import InvalidArgument
+from confide.expression import Expression
+
+#: independent draws of the counts, from which probabilities of statements are shares
+_DRAWS = 10_000
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TrueCounts:
+    """The posterior of the exact counts of a table: of what was counted, not of the population.
+
+    >>> import confide as cf
+    >>> channel = cf.Channel(cf.Histogram("sex", categories=["f", "m"]), cf.Laplace(scale=2.0, step=1), n=None)
+    >>> known = cf.denoise(cf.Release(channel, [31.0, 24.0, 0.0]))
+    >>> print(known.interval(0.9)[0])
+    [26. 36.]
+    """
+
+    cells: tuple[str, ...]
+    #: the exact probabilities of each cell's counts
+    masses: tuple[CountMasses, ...]
+    #: what was believed before, in words
+    prior: str
+    #: what is known of totals, in words
+    totals: str
+    root: Node
+    key: int = 0
+
+    @cached_property
+    def mean(self) -> Floats:
+        """The mean of each count."""
+        return np.array([masses.counts @ masses.p / masses.p.sum() for masses in self.masses])
+
+    @cached_property
+    def sd(self) -> Floats:
+        """The standard deviation of each count."""
+        each = zip(self.masses, self.mean, strict=True)
+        return np.array([np.sqrt((one.counts - mean) ** 2 @ one.p / one.p.sum()) for one, mean in each])
+
+    def interval(self, probability: float = 0.9) -> Floats:
+        """The shortest run of whole numbers with this probability or more, for each cell: (cells, 2).
+
+        >>> import confide as cf
+        >>> channel = cf.Channel(cf.Count(), cf.Laplace(scale=1.0, step=1))
+        >>> print(cf.denoise(cf.Release(channel, 40.0)).interval(0.5))
+        [[39. 41.]]
+        """
+        if not 0 < probability < 1:
+            raise InvalidArgument("probability", probability, "is not between 0 and 1", "use for example 0.9")
+        return np.array([_shortest(masses, probability) for masses in self.masses])
+
+    @cached_property
+    def draws(self) -> dict[str, Floats]:
+        """Independent draws of all counts together, by the names of the cells."""
+        found = draw(self.root, np.random.default_rng(self.key), _DRAWS, len(self.cells))
+        return {name: found[:, place] for place, name in enumerate(self.cells)}
+
+    def probability(self, statement: str) -> float:
+        """The probability of a statement about cells by their names: the share of 10,000 draws.
+
+        >>> import confide as cf
+        >>> channel = cf.Channel(cf.Histogram("sex", categories=["f", "m"]), cf.Laplace(scale=2.0, step=1), n=None)
+        >>> cf.denoise(cf.Release(channel, [31.0, 11.0, 0.0])).probability("f > m") > 0.99
+        True
+        """
+        if not isinstance(statement, str) or not statement.strip():
+            raise InvalidArgument("statement", statement, "is not a text", 'write for example "male > female"')
+        # names may hold blanks and signs: the longest first, so that none is taken for a part of another
+        order = sorted(range(len(self.cells)), key=lambda place: -len(self.cells[place]))
+        pattern = "|".join(rf"(?<!\w){re.escape(self.cells[place])}(?!\w)" for place in order)
+        codes = {self.cells[place]: f"cell_{place}" for place in order}
+        text = re.sub(pattern, lambda found: codes[found[0]], statement)
+        names = tuple(codes[name] for name in self.cells)
+        values = Expression(text, names)({codes[name]: drawn for name, drawn in self.draws.items()})
+        return float(np.mean(np.asarray(values)))
+
+    def summary(self) -> Any:
+        """A table of the means, standard deviations and 90% intervals.
+
+        >>> import confide as cf
+        >>> print(cf.denoise(cf.Release(cf.Channel(cf.Count(), cf.Laplace(scale=1.0, step=1)), 40.0)).summary())
+               mean        sd    5%   95%
+        count  40.0  1.356914  38.0  42.0
+        """
+        import pandas
+
+        low, high = self.interval(0.9).T
+        columns = {"mean": self.mean, "sd": self.sd, "5%": low, "95%": high}
+        return pandas.DataFrame(columns, index=list(self.cells))
+
+    def __str__(self) -> str:
+        low, high = self.interval(0.9).T
+        lines = [
+            f"  {name}: {mean:.4g} ± {sd:.2g}, {a:.0f} to {b:.0f} (90%)"
+            for name, mean, sd, a, b in zip(self.cells, self.mean, self.sd, low, high, strict=True)
+        ]
+        return "\n".join([f"True counts ({self.prior}; {self.totals})", *lines])
+
+    def __repr__(self) -> str:
+        return f"TrueCounts({len(self.cells)} cells, {self.prior}; {self.totals})"
+
+
+def _shortest(masses: CountMasses, probability: float) -> tuple[float, float]:
+    p = np.concatenate([[0.0], np.cumsum(masses.p / masses.p.sum())])
+    ends = np.searchsorted(p, p + probability - 1e-12)
+    inside = ends < p.size
+    length = np.where(inside, ends - np.arange(p.size), p.size)
+    # of runs of one length the most probable
+    mass = np.where(inside, p[np.minimum(ends, p.size - 1)] - p, 0.0)
+    best = int(np.lexsort((-mass, length))[0])
+    return float(masses.counts[best]), float(masses.counts[ends[best] - 1])
