@@ -147,7 +147,7 @@ def saddle(records: TiltedRecords, y: float, variance: float, numbers: Floats, l
 
 
 @dataclass
-class Tilted:
+class TiltedSum:
     """The sum, tilted at each θ: log M(τ), the shares of the numbers of records, and the moments."""
 
     log_m: Floats
@@ -160,8 +160,8 @@ class Tilted:
     share: Floats
 
     @classmethod
-    def at(cls, records: TiltedRecords, tau: Floats, numbers: Floats, log_w: Floats) -> Tilted:
-        """Tilted by τ."""
+    def at(cls, records: TiltedRecords, tau: Floats, numbers: Floats, log_w: Floats) -> TiltedSum:
+        """TiltedSum by τ."""
         log_m, mass = records.tilted(tau)
         exponent = log_w + numbers * log_m[:, None]
         top = exponent.max(axis=1)

@@ -22,8 +22,8 @@ from confide.likelihood.totals.inversion import (
     PEELED,
     PROBES,
     NumberTerms,
-    Tilted,
     TiltedRecords,
+    TiltedSum,
     accumulated,
     log_noise,
     saddle,
@@ -125,7 +125,7 @@ def _on_lattice(records: TiltedRecords, y: float, noise: Noise, numbers: Floats,
     tau = saddle(records, y, 0.0 if noise.exponential else float(noise.scale) ** 2, numbers, log_w)
     if noise.exponential:
         tau = np.clip(tau, -1 / float(noise.scale), 1 / float(noise.scale))
-    tilted = Tilted.at(records, tau, numbers, log_w)
+    tilted = TiltedSum.at(records, tau, numbers, log_w)
     low, high = tilted.ends(numbers)
     widest = np.max(np.where(records.mass > 0, np.abs(records.s), 0.0))
     most = numbers[-1] * np.asarray([min(0.0, records.s.min()), max(0.0, records.s.max())])
@@ -153,7 +153,7 @@ def _on_lattice(records: TiltedRecords, y: float, noise: Noise, numbers: Floats,
     return _believed(_log_terms(terms, top, tilted), top, tilted, transform[:, kept])
 
 
-def _believed(logs: Floats, log_scale: Floats, tilted: Tilted, coefficients: Any) -> Floats:
+def _believed(logs: Floats, log_scale: Floats, tilted: TiltedSum, coefficients: Any) -> Floats:
     """Terms, or NaN at θ where their sum is hardly more than the rounding of what was summed."""
     rounding = np.log(np.sum(np.abs(coefficients), axis=1) * tilted.share.sum(axis=1)) + log_scale + tilted.top
     with np.errstate(divide="ignore"):
@@ -161,7 +161,7 @@ def _believed(logs: Floats, log_scale: Floats, tilted: Tilted, coefficients: Any
     return np.where(lost[:, None], np.nan, logs)
 
 
-def _log_terms(terms: Floats, log_scale: Floats, tilted: Tilted) -> Floats:
+def _log_terms(terms: Floats, log_scale: Floats, tilted: TiltedSum) -> Floats:
     """log of w(n) M(τ)ⁿ times what was summed for each n; what rounding made negative is nothing beside the others."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(terms > 0, np.log(terms) + tilted.exponent + log_scale[:, None], -np.inf)
@@ -177,15 +177,15 @@ def _on_continuum(
     if not gaussian:
         # beyond a pole the residue is the density, and a contour a little further says the rest
         rate = 1 / float(noise.scale)
-        there = Tilted.at(records, np.clip(tau, -rate, rate), numbers, log_w)
+        there = TiltedSum.at(records, np.clip(tau, -rate, rate), numbers, log_w)
         furthest = rate + 2 * FROM_POLE / np.sqrt(_variance(there, numbers))
         tau = np.clip(tau, -furthest, furthest)
-    tilted = Tilted.at(records, tau, numbers, log_w)
+    tilted = TiltedSum.at(records, tau, numbers, log_w)
     low, high = tilted.ends(numbers)
     spread = np.sqrt(_variance(tilted, numbers) + variance)
     if not gaussian:
         tau, crossed = _off_the_pole(tau, 1 / float(noise.scale), FROM_POLE / spread, may_cross=noise.step is None)
-        tilted = Tilted.at(records, tau, numbers, log_w)
+        tilted = TiltedSum.at(records, tau, numbers, log_w)
         low, high = tilted.ends(numbers)
     else:
         crossed = np.zeros(len(tau))
@@ -219,7 +219,7 @@ def _on_continuum(
     return _believed(logs, log_scale - tau * y, tilted, coefficients)
 
 
-def _variance(tilted: Tilted, numbers: Floats) -> Floats:
+def _variance(tilted: TiltedSum, numbers: Floats) -> Floats:
     share = tilted.share / tilted.share.sum(axis=1, keepdims=True)
     mean = share @ numbers
     between = np.sum(share * np.square(numbers - mean[:, None]), axis=1)
@@ -251,7 +251,7 @@ def _log_transform(noise: Noise, zeta: Any) -> Complex:
 
 
 def _last_frequency(
-    records: TiltedRecords, tilted: Tilted, tau: Floats, noise: Noise, numbers: Floats, spread: float, highest: float
+    records: TiltedRecords, tilted: TiltedSum, tau: Floats, noise: Noise, numbers: Floats, spread: float, highest: float
 ) -> float | None:
     """The frequency beyond which next to nothing is left at any θ, judged by frequencies on a scale of powers."""
     t = PROBES / spread
