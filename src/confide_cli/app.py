@@ -181,6 +181,20 @@ def ledger(
     budgets.ledger(place, dataset, (budget, neighbours), check, Page(report, context.obj), as_json)
 
 
+@app.command(epilog='Example: confide adapt plan.json --population normal_mean --prior "mean ~ Normal(0, 100)" '
+             "--privacy pure:2 --batches 1000*1 --next")  # fmt: skip
+def adapt(
+    plan: o.PlanFile, asked: o.Next = False, update: o.Update = None, batches: o.Batches = None,
+    population: o.Population = None, prior: o.Prior = None, privacy: o.Privacy = None, key: o.Key = None,
+    as_json: o.Json = False,
+) -> None:  # fmt: skip
+    """A plan that asks batch after batch of records what the answers so far say is best."""
+    from confide_cli.adapting import adapt as run
+
+    told = Arguments(None, {"population": population, "prior": prior, "privacy": privacy, "key": key})
+    run(plan, told, batches, update, asked, as_json)
+
+
 @app.command(epilog="Example: confide verify release.json --ledger budget.db")
 def verify(path: o.ReleaseFile, ledger: o.LedgerOption = None, as_json: o.Json = False) -> None:
     """Whether a release file is as it was written and, with its ledger, whether it was paid for."""
