@@ -108,3 +108,18 @@ def test_ranks_are_uniform_where_n_has_a_proper_prior():
         ranks.append([np.mean(drawn < theta), (np.sum(drawn_n < n) + ties) / drawn_n.size])
     for column in np.asarray(ranks).T:
         assert stats.kstest(column, "uniform").pvalue > 1e-6
+
+
+def test_sums_that_add_up_to_a_count_say_what_n_is():
+    """X and n − X, as Awan and Wang have it: against binomials summed over every n and X."""
+    channel = cf.Channel(cf.Sum(["x", "1 - x"], (0, 1)), cf.Gaussian(scale=1.0))
+    found = cf.infer(BERNOULLI, cf.Release(channel, [20.4, 79.1]), FLAT)
+    theta = (np.arange(1500) + 0.5) / 1500
+    n, k = np.arange(60, 141)[:, None], np.arange(80)[None, :]
+    log_w = stats.norm.logpdf(20.4 - k) + stats.norm.logpdf(79.1 - (n - k))
+    log_p = np.asarray([logsumexp(log_w + stats.binom.logpmf(k, n, t)) for t in theta])
+    p = np.exp(log_p - log_p.max())
+    mean = p @ theta / p.sum()
+    # the central limit theorem stands in for 100 bits
+    assert found.mean["probability"] == pytest.approx(mean, abs=2e-3)
+    assert found.mean["n"] == pytest.approx(99.5, abs=0.3)

@@ -10,6 +10,7 @@ and the rest is about θ: p(y | θ) = Σ_n w(n) p_n(y | θ). One sum beside the 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -39,6 +40,8 @@ from confide.statistic import Mean
 
 #: nats below the largest weight at which counts rule an n out, and what they do for several sums
 _HULL, _HULL_OF_MANY = 90.0, 60.0
+#: points at which sums are seen to add up to a count, to what rounding, and standard deviations of its noise
+_LOOKED_AT, _ADDED_UP, _FAR = 257, 1e-9, 14.0
 #: θ whose terms are held together
 _TOGETHER = 128
 
@@ -57,7 +60,8 @@ class PrivateNumber(Joint):
                 raise IncompatibleError(
                     f"{model.channel.mechanism!r} does not add noise, and n is private; use another"
                 )
-        if not self.prior.proper and not any(part.constant and part.ends[0] != 0 for part in self.components):
+        counted = any(part.constant and part.ends[0] != 0 for part in self.components)
+        if not self.prior.proper and not counted and self.implied is None:
             raise IncompatibleError(
                 "the releases say nothing of the number of records, which is private, and its prior is flat; release a "
                 'Count too, or give it a proper prior beside the others, such as "n": dist.Poisson(2000.0)'
@@ -112,8 +116,31 @@ class PrivateNumber(Joint):
         return total
 
     @cached_property
+    def implied(self) -> tuple[float, float] | None:
+        """What sums that add up to a count say of n, as x and 1 − x do, and the standard deviation of their noise.
+
+        None where they do not. It says where n is looked for, and nothing else: their joint law given n says the rest.
+        """
+        kept = {part.model.channel.statistic.bounds for part in self.sums}
+        if len(self.sums) < 2 or len(kept) > 1 or any(part.model.population.rows for part in self.sums):
+            return None
+        low, high = next(iter(kept))
+        with jax.enable_x64(True):
+            x = np.linspace(low, high, _LOOKED_AT)
+            s = np.stack([np.asarray(part.statistic.values(x)) for part in self.sums], axis=1)
+        shares, *_ = np.linalg.lstsq(s, np.ones(x.size))
+        if np.max(np.abs(s @ shares - 1)) > _ADDED_UP:
+            return None
+        values = np.asarray([part.value for part in self.sums])
+        variance = np.asarray([float(part.noise.variance) for part in self.sums])
+        return float(values @ shares), float(np.sqrt(np.square(shares) @ variance))
+
+    @cached_property
     def hull(self) -> Floats:
         """Where counts and prior alone would have n."""
+        if self.implied is not None and not self.prior.proper and not any(part.constant for part in self.components):
+            middle, spread = self.implied
+            return np.maximum(np.asarray([math.floor(middle - _FAR * spread), math.ceil(middle + _FAR * spread)]), 0.0)
         guesses = [part.value / part.ends[0] for part in self.components if part.constant and part.ends[0] != 0]
         return hull_of(self.log_weight, [*guesses, *self.prior.typical()], _HULL if self.exact else _HULL_OF_MANY)
 
