@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import numpyro.distributions as dist
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle, FancyArrowPatch, FancyBboxPatch
@@ -83,8 +84,30 @@ def posterior() -> Figure:
     return figure
 
 
+def adaptive() -> Figure:
+    """One run each of two plans: how the posterior of the mean narrows, and what is asked."""
+    population, prior = cf.populations.normal_mean(variance=10.0), {"mean": dist.Normal(0.0, 100.0)}
+    figure, panels = new_figure(9.0, 3.2, 2)
+    for panel, epsilon in zip(panels, (2.0, 10.0), strict=True):
+        plan = cf.adapt(population, prior, privacy=cf.PureDP(epsilon), batches=[1] * 1000)
+        runs = plan.simulated([[50.0]], key=3)
+        mean, sd = runs.mean[0, :, 0], runs.sd[0, :, 0]
+        panel.fill_between(runs.at, mean - 2 * sd, mean + 2 * sd, color=OBSERVED, step="pre", label="mean ± 2 sd")
+        panel.axhline(50.0, color=INK, linewidth=0.8)
+        bit, low, high = runs.questions[0].T
+        person = np.arange(1, 1001)
+        panel.scatter(person[bit > 0], low[bit > 0], s=3, color="#b3541e", label="threshold of a bit")
+        clip = bit == 0
+        if clip.any():
+            panel.vlines(person[clip], low[clip], high[clip], color="#1b6ca8", alpha=0.25, linewidth=0.7, label="clip")
+        panel.set(xscale="log", ylim=(20.0, 80.0), xlabel="persons", title=f"ε = {epsilon:g}")
+        panel.legend(fontsize=8)
+    panels[0].set_ylabel("x")
+    return figure
+
+
 if __name__ == "__main__":
     HERE.mkdir(exist_ok=True)
     with styled():
-        for draw in (models, posterior):
+        for draw in (models, posterior, adaptive):
             (HERE / f"{draw.__name__}.svg").write_text(svg(draw()), encoding="utf-8")

@@ -70,6 +70,8 @@ def clipped_share(population: Population, statistic: Statistic, theta: Any) -> A
     >>> shares.round(4).tolist()
     [0.1814, 0.1814]
     """
+    if statistic.tallies:  # cells hold every record
+        return np.zeros(np.shape(population.theta(theta))[:-1])
     low, high = statistic.bounds
     # P(X < low), which is P(X ≤ low) for a density
     below = population.cdf(np.ceil(low) - 1.0 if population.discrete else low, theta)

@@ -184,6 +184,21 @@ class VerifyForm(_Input):
     words: str
 
 
+class AdaptForm(_Input):
+    """`confide adapt --json`."""
+
+    command: Literal["adapt"]
+    file: str
+    answered: int
+    batches: int
+    done: bool
+    #: mean and sd of each parameter
+    estimate: dict[str, dict[str, float | None]]
+    next: ChannelForm | None
+    part: str | None
+    words: str | None
+
+
 class AuditFailureForm(_Input):
     """One way in which a record shows more than it may."""
 
@@ -217,6 +232,7 @@ _FORMS: dict[str, type[BaseModel]] = {
     "ledger": LedgerForm,
     "account": AccountForm,
     "verify": VerifyForm,
+    "adapt": AdaptForm,
     "audit": AuditForm,
 }
 NAMES = ("release", *_FORMS)

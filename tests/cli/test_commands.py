@@ -33,7 +33,7 @@ def channel(statistic, mechanism, n=100):
 
 
 @pytest.mark.parametrize("arguments", [(), ("--help",), *((name, "--help") for name in
-                         ("information", "compare", "optimize", "release", "infer", "estimate", "require", "ledger", "verify", "account", "audit", "schema", "reproduce", "demo"))])  # fmt: skip
+                         ("information", "compare", "optimize", "release", "infer", "estimate", "require", "ledger", "verify", "adapt", "account", "audit", "schema", "reproduce", "demo"))])  # fmt: skip
 def test_help_shows_an_example(arguments, confide):
     code, printed, said = confide(*arguments)
     assert code == 0
@@ -107,6 +107,30 @@ def test_optimize_gives_words_that_release_takes(result, confide, people):
     code, printed, _ = confide("release", people, "--column", "x", *shlex.split(found["words"]))
     assert code == 0
     assert "No ledger keeps count" in printed
+
+
+def test_adapt_keeps_a_plan_in_a_file(confide, result, tmp_path):
+    begin = (
+        "--population",
+        "normal_mean",
+        "--prior",
+        "mean ~ Normal(0, 10)",
+        "--privacy",
+        "pure:2",
+        "--batches",
+        "3*1",
+    )
+    found = result("adapt", "plan.json", *begin, "--next")
+    valid("adapt", found)
+    assert found["part"] == "rows:0:1" and not found["done"]
+    plan = cf.Adaptive.load(tmp_path / "plan.json")
+    cf.Release(plan.channel, [1.0]).save(tmp_path / "one.json")
+    found = result("adapt", "plan.json", "--update", "one.json", "--next")
+    assert found["answered"] == 1 and found["part"] == "rows:1:2"
+    code, _, said = confide("adapt", "plan.json", "--update", "one.json")
+    assert code and "next channel" in said
+    code, _, said = confide("adapt", "nowhere.json")
+    assert code and "--batches" in said
 
 
 def test_verify_says_whether_a_file_is_as_it_was_written(confide, result, people, tmp_path):

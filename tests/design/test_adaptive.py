@@ -221,3 +221,24 @@ def test_a_decision_is_quick_once_compiled():
         taken.append(time.perf_counter() - start)
         plan.update(cf.Release(plan.channel, [1.0] if plan.channel.law.answers else [50.0]))
     assert min(taken) < 0.01
+
+
+def test_a_study_takes_plans():
+    plan = cf.adapt(POPULATION, PRIOR, privacy=cf.PureDP(8.0), batches=[1] * 30)
+    row = cf.study(POPULATION, {"adaptive": plan}, prior=PRIOR, theta=50.0, releases=4, key=1).table.iloc[0]
+    assert row["posterior_variance"] < 10.0 and row["mse"] < 25.0
+    other = cf.adapt(POPULATION, {"mean": dist.Normal(0.0, 1.0)}, privacy=cf.PureDP(8.0), batches=[1])
+    with pytest.raises(cf.InvalidArgument, match="own prior"):
+        cf.study(POPULATION, {"other": other}, prior=PRIOR, theta=50.0, releases=2)
+
+
+@pytest.mark.slow
+def test_study_of_strategies():
+    """A fixed wide clip, the best fixed one, and a plan: the plan comes near the best without being told."""
+    wide = cf.Channel(cf.Each("x", bounds=(-100, 200)), cf.Laplace(cf.PureDP(8.0)), n=60)
+    oracle = cf.Channel(cf.Each("x", bounds=(46.7, 53.3)), cf.Laplace(cf.PureDP(8.0)), n=60)
+    plan = cf.adapt(POPULATION, PRIOR, privacy=cf.PureDP(8.0), batches=[1] * 60)
+    strategies = {"wide": wide, "oracle": oracle, "adaptive": plan}
+    table = cf.study(POPULATION, strategies, prior=PRIOR, theta=50.0, releases=16, key=1).table.set_index("strategy")
+    variance = table["posterior_variance"]
+    assert variance["oracle"] < variance["adaptive"] < 0.5 * variance["wide"]

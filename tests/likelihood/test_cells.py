@@ -171,3 +171,14 @@ def test_what_has_no_noise_on_counts_is_refused(mechanism):
     with pytest.raises(cf.IncompatibleError):
         made = mechanism if isinstance(mechanism, cf.Noiseless) else mechanism(cf.PureDP(1.0))
         cf.Model(cf.populations.normal_mean(), cf.Channel(counts, made, n=5)).log_likelihood(0.0, [2.0, 3.0])
+
+
+def test_a_histogram_is_compared_with_a_mean():
+    privacy, population = cf.PureDP(1.0), cf.populations.normal_mean()
+    counts = cf.Channel(cf.Histogram("x", edges=[-1, 0, 1]), cf.Laplace(privacy, step=1), n=1000)
+    mean = cf.Channel(cf.Mean("x", bounds=(-2, 2)), cf.Laplace(privacy), n=1000)
+    found = cf.compare(
+        {name: cf.Model(population, each) for name, each in (("counts", counts), ("mean", mean))}, theta=[0.0]
+    )
+    assert found.best == "mean"
+    assert len(found.table) == 2

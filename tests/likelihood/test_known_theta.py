@@ -8,9 +8,11 @@ import numpy as np
 import numpyro.distributions as dist
 import pytest
 from numpyro.distributions import constraints
+from scipy import stats
 
 import confide as cf
 from confide.likelihood.rank.at_once.known_order import KnownOrder
+from confide.likelihood.rank.density import _each
 from confide.likelihood.rank.order import noisy_order
 from confide.likelihood.rank.rule import gauss
 from confide.likelihood.record_law.moments import MovingLaw, moments, moments_at
@@ -87,3 +89,19 @@ def test_another_statistic_of_a_population_compiles_nothing_of_the_population_ag
 
     first = compiled(cf.Mean("x", bounds=(0.5, 2)), 60)
     assert compiled(cf.Mean("log(x)", bounds=(0.3, 4)), 80) == first
+
+
+def test_a_few_theta_wait_for_no_compiler():
+    """A population without a distribution function in closed form: one θ took 20 s and more."""
+    population = cf.Population(lambda loc: dist.TruncatedNormal(loc, 1.0, low=0.0, high=2.0), {"loc": constraints.real})
+    model, compiled = (
+        cf.Model(population, cf.Channel(cf.Median("x", (0, 3)), cf.Laplace(scale=0.2), 1)),
+        _each._cache_size(),
+    )
+    law, node, weight = stats.truncnorm(-0.5, 1.5, 0.5, 1), *np.polynomial.legendre.leggauss(40)
+    for y in (-0.3, 0.7, 2.5):
+        ends = np.asarray([0.0, np.clip(y, 0.0, 2.0), 2.0])
+        x = ends[:-1, None] + 0.5 * np.diff(ends)[:, None] * (node + 1)
+        p = np.sum(0.5 * np.diff(ends)[:, None] * weight * law.pdf(x) * stats.laplace.pdf(y, x, 0.2))
+        np.testing.assert_allclose(model.log_likelihood(0.5, y, route="order"), np.log(p), atol=1e-9)
+    assert _each._cache_size() == compiled

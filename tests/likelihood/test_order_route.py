@@ -13,7 +13,7 @@ from scipy import integrate, special, stats
 
 import confide as cf
 from confide.errors import IncompatibleError
-from confide.likelihood.rank.density import _each
+from confide.likelihood.rank.density import _each, log_likelihood
 from confide.likelihood.rank.order import Order, noisy_order
 from confide.likelihood.rank.rank_law import rank_law
 from tests.likelihood.order_oracles import CASES, log_density, noise_density, x64
@@ -63,7 +63,9 @@ def test_density_against_quadrature(name, kind):
         y = values_of_y(law, scale)
         found = np.asarray(ROUTE.log_likelihood(model, np.asarray([case.theta]), y))[0]
         expected = log_density(law, n, rank, kind, scale, y, found)
-        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-8, err_msg=f"{statistic}, n = {n}, ε = {epsilon}")
+        # one θ by itself, and what is compiled for many
+        for each in (found, log_likelihood(noisy_order(model), np.asarray([case.theta]), y, few=0)[0]):
+            np.testing.assert_allclose(each, expected, rtol=0, atol=1e-8, err_msg=f"{statistic}, {n}, ε = {epsilon}")
 
 
 @x64
@@ -112,10 +114,11 @@ def test_changing_numbers_compiles_nothing():
         channel = cf.Channel(statistic("abs(x)", (-bound, bound)), cf.Laplace(cf.PureDP(epsilon)), n)
         return ROUTE.log_likelihood(cf.Model(cf.populations.normal_variance(), channel), thetas, y)
 
-    evaluate(cf.Median, 1.0, 100, 3.0, np.asarray([[2.0]]), np.linspace(0, 1, 6))
+    many = np.linspace(1.0, 7.0, 5)[:, None]
+    evaluate(cf.Median, 1.0, 100, 3.0, many, np.linspace(0, 1, 6))
     compiled = _each._cache_size()
-    evaluate(cf.Maximum, 2.5, 12_345, 4.5, np.asarray([[7.0]]), np.linspace(0, 3, 8))
-    assert evaluate(cf.Minimum, 0.3, 1, 1.5, np.asarray([[2.0]]), np.linspace(-1, 3, 7)).shape == (1, 7)
+    evaluate(cf.Maximum, 2.5, 12_345, 4.5, many + 1.0, np.linspace(0, 3, 8))
+    assert evaluate(cf.Minimum, 0.3, 1, 1.5, many, np.linspace(-1, 3, 7)).shape == (5, 7)
     assert _each._cache_size() == compiled
 
 

@@ -305,3 +305,13 @@ def test_information_by_running_sums_is_that_by_windows():
         alone = pool_information(window_model(asked), jnp.asarray(theta), route.pool(asked))
         for part, expected in zip(found, alone, strict=True):
             np.testing.assert_allclose(part[row], expected, rtol=1e-9)
+
+
+def test_ranks_that_tell_nothing():
+    """ε·K = 10⁻⁹: whatever the records are the point is uniform, and n = 2⁵³ or a cap of 1000 costs nothing."""
+    channel = cf.Channel(cf.Median("x", (0, 10)), cf.Exponential(cf.PureDP(1e-12), cap=1000), n=2**53)
+    model = cf.Model(cf.populations.normal_mean(), channel)
+    np.testing.assert_allclose(model.log_likelihood([0.0, 3.0], [0.0, 3.3, 10.0]), -np.log(10.0), atol=1e-9)
+    prior = {model.population.names[0]: dist.Normal(1.0, 2.0)}
+    posterior = cf.infer(model.population, cf.Release(channel, 3.3), prior, key=0, draws=50)
+    np.testing.assert_allclose([float(posterior.mean), float(posterior.sd)], [1.0, 2.0], rtol=1e-6)

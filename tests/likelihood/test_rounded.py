@@ -137,3 +137,28 @@ def test_atoms_that_come_back_with_the_noise_after_many_frequencies():
     model = cf.Model(population, cf.Channel(cf.Mean("1 / x", (0.25, 0.5)), cf.Laplace(scale=0.2, step=0.25), n=100))
     found = model.log_likelihood(0.5, np.asarray([2.25, 2.75, 3.0, 3.25]))
     np.testing.assert_allclose(found, [-3.76940105, -1.27563748, -0.85894875, -2.0287544], atol=2e-8)
+
+
+@pytest.mark.slow
+def test_a_posterior_under_noise_on_a_fine_lattice():
+    """Where all records are clipped the mean is narrower than the step: one θ after the other did not come to an end."""
+    n, y, b, cells = 100, -2.08, 0.6, 2**10
+    channel = cf.Channel(cf.Mean("x", (-3, 3)), cf.Laplace(scale=b, step=0.01), n)
+    found = cf.infer(
+        cf.populations.normal_mean(), cf.Release(channel, y), {"mean": dist.Normal(0.3, 1.0)}, key=0, draws=50
+    )
+    edges, size = np.linspace(-3.0, 3.0, cells + 1), fft.next_fast_len(2 * cells * n + 1, real=True)
+    step = np.round(np.linspace(-3.0, 3.0, 2 * cells * n + 1) / 0.01)
+    noise = np.exp(-np.abs(y - 0.01 * step) / b)
+    thetas = np.linspace(-6.5, 5.5, 121)
+
+    def p(theta):
+        mass = np.zeros(2 * cells + 1)
+        mass[1::2] = np.diff(stats.norm.cdf(edges, theta))
+        mass[[0, -1]] = stats.norm.cdf(-3.0, theta), stats.norm.sf(3.0, theta)
+        return noise @ fft.irfft(fft.rfft(mass, size) ** n, size)[: noise.size]
+
+    weight = np.asarray([p(theta) for theta in thetas]) * stats.norm.pdf(thetas, 0.3, 1.0)
+    mean = weight @ thetas / weight.sum()
+    sd = np.sqrt(weight @ (thetas - mean) ** 2 / weight.sum())
+    np.testing.assert_allclose([float(found.mean), float(found.sd)], [mean, sd], rtol=1e-3)

@@ -126,6 +126,8 @@ def _(value: Family) -> str:
 
 @source.register
 def _(value: Statistic) -> str:
+    if value.tallies:
+        return f"cf.{value!r}"
     if not all(isinstance(each, Expression) for each in value.transforms):
         raise Unwritable(f"the statistic {value}, which is a Python function")
     texts = [str(each) for each in value.transforms]

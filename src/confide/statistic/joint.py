@@ -86,6 +86,8 @@ class _Pairs:
         settled, attained, spent = 0.0, 0.0, 0.0
         boxes, upper, axis = self.boxes, np.full(self.boxes.count, np.inf), np.zeros(self.boxes.count, dtype=int)
         fresh = np.arange(boxes.count)
+        if 2 * self.parts.work(boxes.count) > MOST_WORK:
+            return math.inf  # not even one look can be afforded: nothing is known
         while True:
             spent += 2 * self.parts.work(len(fresh))
             smaller, reached, found, along = self._look(boxes[fresh])

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.channel import Channel
+from confide.design.adaptive.plan import Adaptive
 from confide.design.evaluate import Evaluation, by_moments, evaluate
 from confide.design.points import Points
 from confide.design.studies.piloting import Pilot
@@ -36,7 +37,7 @@ class StudyCell:
     `points` are where the information is taken to predict the error: θ, or a rule over the prior.
     """
 
-    strategy: Channel | Pilot
+    strategy: Channel | Pilot | Adaptive
     theta: Floats | None
     points: Points
 
@@ -51,6 +52,8 @@ def simulate(
     else:
         truth = np.broadcast_to(cell.theta, (releases, population.dimension))
     strategy = cell.strategy
+    if isinstance(strategy, Adaptive):
+        return _asked(strategy, truth, for_first)
     first = strategy if isinstance(strategy, Channel) else strategy.channel
     model = Model(population, first)
     values = _draw(model, for_first, truth, cell.theta is None)
@@ -60,6 +63,14 @@ def simulate(
         found, choice = _in_two(strategy, model, values, for_second, truth, route)
     predicted = _predicted(model, cell.points) if isinstance(strategy, Channel) else None
     return {"each": _errors(found, truth, predicted), "choice": choice, "notes": list(found.notes)}
+
+
+def _asked(plan: Adaptive, truth: Floats, key: jax.Array) -> dict[str, Any]:
+    """Whole runs of persons asked one by one."""
+    runs = plan.simulated(truth, key, PROBS)
+    found = Summaries(runs.mean[:, -1], runs.sd[:, -1], runs.lower, runs.upper)
+    choice = f"a bit ({np.mean(runs.questions[..., 0]):.0%}) or a clip"
+    return {"each": _errors(found, truth, None), "choice": choice, "notes": []}
 
 
 def _draw(model: Model, key: jax.Array, truth: Floats, varies: bool) -> Floats:

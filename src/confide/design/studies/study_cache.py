@@ -23,6 +23,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from confide.channel import Channel
+from confide.design.adaptive.plan import Adaptive
 from confide.design.studies.piloting import Pilot
 from confide.errors import InvalidArgument
 from confide.population import Population
@@ -33,7 +34,9 @@ from confide.statistic.transform import Function
 _FORMAT = 2
 
 
-def describe(strategy: Channel | Pilot, population: Population, prior: Prior, settings: Mapping[str, Any]) -> str:
+def describe(
+    strategy: Channel | Pilot | Adaptive, population: Population, prior: Prior, settings: Mapping[str, Any]
+) -> str:
     """Everything that a cell's numbers depend on, as a text."""
     # numpyro keeps a distribution's parameters in an order that changes from process to process: draws do not
     draws = np.asarray(prior.probes)[:8]
@@ -75,8 +78,10 @@ def _rounded(values: np.ndarray) -> list[float]:
     return [float(f"{value:.6g}") for value in values.ravel()]
 
 
-def require_text(strategy: Channel | Pilot) -> None:
+def require_text(strategy: Channel | Pilot | Adaptive) -> None:
     """Refuse Python functions, which cannot be told apart in a file."""
+    if isinstance(strategy, Adaptive):
+        return
     channels = [strategy] if isinstance(strategy, Channel) else [strategy.channel, *(strategy.candidates or ())]
     for channel in channels:
         if any(isinstance(transform, Function) for transform in channel.statistic.transforms):

@@ -17,6 +17,7 @@ from confide._precision import float64
 from confide._progress import progress
 from confide._random import as_key
 from confide.channel import Channel
+from confide.design.adaptive.plan import Adaptive
 from confide.design.levels import level_of, with_privacy
 from confide.design.points import Points, prior_points
 from confide.design.studies.piloting import Pilot
@@ -65,7 +66,7 @@ class Study:
 @float64
 def study(
     population: Population,
-    strategies: Mapping[str, Channel | Pilot],
+    strategies: Mapping[str, Channel | Pilot | Adaptive],
     *,
     prior: Any,
     theta: Any = None,
@@ -94,7 +95,7 @@ def study(
     if not isinstance(population, Population):
         raise InvalidArgument("population", population, "is not a population", "use populations.normal_variance()")
     believed = Prior.of(population, prior)
-    named = _strategies(strategies, population)
+    named = _strategies(strategies, population, believed)
     count = check_count(releases)
     truths = _truths(population, theta)
     random, store = as_key(key), StudyCache(path)
@@ -126,15 +127,18 @@ def study(
     return Study(_frame(rows), computed, len(cells) - computed, tuple(dict.fromkeys(notes)))
 
 
-def _strategies(strategies: object, population: Population) -> dict[str, Channel | Pilot]:
-    remedy = "give a dictionary of names and channels (or plans by pilot)"
+def _strategies(strategies: object, population: Population, prior: Prior) -> dict[str, Channel | Pilot | Adaptive]:
+    remedy = "give a dictionary of names and channels (or plans by pilot or adapt)"
     if not isinstance(strategies, Mapping) or not strategies:
         raise InvalidArgument("strategies", strategies, "names nothing to study", remedy)
     for name, each in strategies.items():
-        if not isinstance(each, Channel | Pilot):
+        if not isinstance(each, Channel | Pilot | Adaptive):
             raise InvalidArgument(f"strategies[{name!r}]", each, "is neither a channel nor a plan", remedy)
-        if isinstance(each, Pilot) and each.population != population:
+        if isinstance(each, Pilot | Adaptive) and each.population != population:
             raise InvalidArgument(f"strategies[{name!r}]", each, "is a plan for another population", remedy)
+        if isinstance(each, Adaptive) and not (each.local and np.array_equal(each.prior.probes, prior.probes)):
+            problem = "is not a plan for persons asked one by one, with the study's own prior"
+            raise InvalidArgument(f"strategies[{name!r}]", each, problem, "give a pilot for records published together")
         if isinstance(each, Pilot) and each.candidates is None:
             problem = "leaves the choice to a search, which is too slow for thousands of releases"
             raise InvalidArgument(f"strategies[{name!r}]", each, problem, "give the plan its candidates")
@@ -151,7 +155,7 @@ def _truths(population: Population, theta: Any) -> list[Floats | None]:
 
 
 def _cells(
-    named: Mapping[str, Channel | Pilot],
+    named: Mapping[str, Channel | Pilot | Adaptive],
     privacy: Sequence[Privacy | float] | None,
     truths: list[Floats | None],
     prior: Prior,
@@ -164,7 +168,7 @@ def _cells(
         for level in [None] if privacy is None else privacy:
             if level is None:
                 changed = strategy
-            elif isinstance(strategy, Pilot):
+            elif isinstance(strategy, Pilot | Adaptive):
                 changed = strategy.with_privacy(level)
             else:
                 changed = with_privacy(strategy, level)

@@ -56,6 +56,10 @@ _NARROWEST = 1e-9
 _IN_ATOMS = 1e-6
 
 
+#: a mean whose spread is less than so many steps of the noise has most of its transform left when that has come back
+_COMES_BACK = 0.5
+
+
 @dataclass(frozen=True)
 class Group:
     """A run of θ that share a frequency grid."""
@@ -126,6 +130,10 @@ def _plan(model: Model, content: bytes, checked: bool) -> tuple[Group, ...]:
     spread = np.maximum(spread, _NARROWEST * (high - low) * math.sqrt(model.channel.n))
     width = np.sqrt(spread**2 / model.channel.n + transform.variance)
     slow = _hardly_decays(model, law, thetas)
+    if (
+        lattice_spacing(model.population, model.channel.statistic) is None
+    ):  # when the noise comes back the mean is there
+        slow |= spread / math.sqrt(model.channel.n) < _COMES_BACK * noise_step(transform)
     groups = []
     # widths that make no difference to a slow group do not part it
     runs = _runs(np.flatnonzero(slow), np.maximum(width, unnoticed_width(transform)))

@@ -156,15 +156,22 @@ class _Mean:
         return n * log_total - side * pole * y + math.log(0.5 * pole), n * (self._slopes @ lift)
 
 
+#: e to this is still a number
+_HIGHEST = 700.0
+
+
 def _tilted(record: Record, kappa: float) -> tuple[Floats, Floats, float]:
     """The weights tilted by e^{κs}, what each of them is multiplied by for that, and log M(κ)."""
     exponent, weights = kappa * record.s, record.weights[0]
     # 1 + Σ w (e^{κs} − 1): n times its logarithm keeps its digits where n is large and κ is small
     gentle = np.max(np.abs(exponent)) < 1.0
-    top = 0.0 if gentle else float(np.max(exponent))
-    lift = np.exp(exponent - top)
-    total = math.log1p(weights @ np.expm1(exponent)) if gentle else top + math.log(weights @ lift)
-    lift = lift * math.exp(top - total)
+    # where a weight is 0 there is nothing to lift, however far: a slope there would be infinite, and is told as such
+    top = 0.0 if gentle else float(np.max(exponent[weights > 0]))
+    if gentle:
+        total = math.log1p(weights @ np.expm1(exponent))
+    else:
+        total = top + math.log(weights @ np.exp(np.minimum(exponent - top, _HIGHEST)))
+    lift = np.exp(np.minimum(exponent - total, _HIGHEST))
     return weights * lift, lift, total
 
 

@@ -41,8 +41,9 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 
-#: θ at which rounded means are computed by cells, about a second each
-_MOST_BY_CELLS = 32
+#: cells by which rounded means are computed, at how many θ at most, and the error that is let pass: .03 seconds each
+#: before they are inverted with more frequencies, which takes longer and may not settle, and a second each afterwards
+_QUICK, _CAREFUL = (2**11, 1000, 2e-9), (2**16, 32, SETTLED_SLOWLY)
 
 
 @dataclass(frozen=True)
@@ -123,25 +124,31 @@ def _inverted(model: Model, thetas: Floats, values: Floats) -> Floats:
     groups = plan(model, thetas)
     for group in (each for each in groups if not each.slow):
         result[group.index], cut[group.index] = _at_values(group, thetas[group.index], values)
+    cells = rounded.coarse(model) and model.population.rows is None  # of one column
+    if cells:
+        _by_cells(model, thetas, values, result, cut, _QUICK)
     lost = _lost(result, cut)
     for group in groups:
         if np.any(lost[group.index]):
             _decide(group, lost[group.index], values, result, cut)
-    if rounded.coarse(model):
-        _by_cells(model, thetas, values, result, cut)
+    if cells:
+        _by_cells(model, thetas, values, result, cut, _CAREFUL)
     _require_decay(model, values, result, cut)
     return result
 
 
-def _by_cells(model: Model, thetas: Floats, values: Floats, result: Floats, cut: Floats) -> None:
-    """Put what cells say where a rounded mean has not been inverted, if that is at few θ."""
+def _by_cells(
+    model: Model, thetas: Floats, values: Floats, result: Floats, cut: Floats, care: tuple[int, int, float]
+) -> None:
+    """Put what so many cells say where a rounded mean has not been inverted, if that is at few θ."""
+    cells, most, allowed = care
     lost = _lost(result, cut)
     rows = np.flatnonzero(np.any(lost, axis=1))
-    if not 0 < rows.size <= _MOST_BY_CELLS:
+    if not 0 < rows.size <= most:
         return
     for row, (low, high) in zip(rows, rounded.ends_of(model, thetas[rows]), strict=True):
-        log_p, error = rounded_sums.log_likelihood(model, thetas[row], (low, high), values[lost[row]])
-        sure = error < SETTLED_SLOWLY
+        log_p, error = rounded_sums.log_likelihood(model, thetas[row], (low, high), values[lost[row]], cells)
+        sure = error < allowed
         result[row, np.flatnonzero(lost[row])[sure]], cut[row, np.flatnonzero(lost[row])[sure]] = log_p[sure], 0.0
 
 

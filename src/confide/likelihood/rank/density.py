@@ -34,6 +34,8 @@ WIDEST = 1000.0
 _TERMS = 2**20
 #: θ that are computed together
 _ROWS = 16
+#: so many θ, or fewer, are computed one by one: a compiled function for all of them takes longer than they do
+_FEW = 4
 #: what may remain unseen of Q, in scales of the noise: in the integrals far less of it is left
 _RESOLVED = 1e-9
 #: panels with less mass than this count for less when it is asked whether Q is resolved
@@ -87,8 +89,7 @@ class NoisyOrder(eqx.Module):
         zeta, weights = panels.nodes(self.rank, rule)
         u = quantile(values, found.ladder, zeta, theta)
         mass = jnp.sum(weights.width * jnp.exp(weights.log), axis=1)
-        unseen = rule.last_coefficients(jax.lax.stop_gradient(u)) / self.law.noise.scale
-        doubt = jnp.sum(unseen * jnp.minimum(mass / _LEAST_MASS, 1.0))
+        doubt = doubt_of(rule.last_coefficients(jax.lax.stop_gradient(u)) / self.law.noise.scale, mass)
         if not kinked:
             return self._sum(u.ravel(), Weights(weights.width.ravel(), weights.log.ravel()), y), doubt
         asked, first, last = logits[grid.size :], panels.left[0], panels.right[-1]
@@ -114,6 +115,11 @@ class NoisyOrder(eqx.Module):
             return _log_sum(widths, terms) - jnp.log(2 * self.law.noise.scale)
 
         return _in_blocks(one, (y, index, shares), u.size), doubt
+
+
+def doubt_of(unseen: Any, mass: Any) -> Any:
+    """What is not seen of Q on panels, as far as they have mass; in JAX or NumPy."""
+    return (unseen * (mass / _LEAST_MASS).clip(max=1.0)).sum()
 
 
 def _holds(u: jax.Array, y: jax.Array) -> jax.Array:
@@ -154,12 +160,19 @@ def _each(noisy: NoisyOrder, thetas: jax.Array, y: jax.Array, rule: Gauss) -> tu
     return found
 
 
-def log_likelihood(noisy: NoisyOrder, thetas: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """log p(y | θ) for all θ (M, d) and y (Y,): (M, Y); on finer panels where Q is not resolved."""
+def log_likelihood(noisy: NoisyOrder, thetas: np.ndarray, y: np.ndarray, few: int = _FEW) -> np.ndarray:
+    """log p(y | θ) for all θ (M, d) and y (Y,): (M, Y); on finer panels where Q is not resolved.
+
+    So few θ are computed without compiling anything for them.
+    """
+    from confide.likelihood.rank.at_once.known_order import at_known_thetas
+
     found = np.zeros((len(thetas), y.size))
     left = np.arange(len(thetas))
+    alone = len(thetas) <= few and isinstance(noisy.values, TransformedLaw) and not noisy.count
     for finer, parts in finer_panels(noisy):
-        found[left], doubt = _on_panels(finer, gauss(ORDER, parts=parts), thetas[left], y)
+        on_panels = at_known_thetas if alone else _on_panels
+        found[left], doubt = on_panels(finer, gauss(ORDER, parts=parts), thetas[left], y)
         left = left[doubt > _RESOLVED]
         if left.size == 0:
             break

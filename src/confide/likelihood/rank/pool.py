@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import jax
 import jax.numpy as jnp
@@ -29,6 +29,7 @@ from confide.likelihood.rank.window import Ranks, WindowPool, simulate_pool
 from confide.likelihood.route import Floats, Route, require_finite
 from confide.likelihood.value_law.steps import MOST_STEPS, discrete_law
 from confide.likelihood.value_law.value import transformed_law
+from confide.mechanism.exponential import ExponentialLaw
 from confide.statistic.transform import Function
 
 if TYPE_CHECKING:
@@ -115,7 +116,10 @@ class Pool(Route):
 
     def by_batch(self, model: Model, thetas: Any, values: Any) -> np.ndarray:
         """The logs of the means over each batch of windows (M, Y, batches): their spread is the error of p(y | θ)."""
-        pool, prepared, y = self.pool(model), window_model(model), np.asarray(values)
+        prepared, y = window_model(model), np.asarray(values)
+        if running_sums.tells_nothing(prepared.law):
+            return running_sums.flat_log_batches(cast(ExponentialLaw, prepared.law), np.asarray(thetas), y)
+        pool = self.pool(model)
         if running_sums.serves(prepared.law):
             return running_sums.running_log_batches(prepared, np.asarray(thetas), pool, y)
         # NumPy stacks them without a program of its own for every number of θ
@@ -131,7 +135,9 @@ class Pool(Route):
         return share, 1.0 - share
 
     def seconds(self, model: Model, thetas: int) -> float:
-        """The ranks of all windows at all θ."""
+        """The ranks of all windows at all θ, if there is anything to simulate."""
+        if running_sums.tells_nothing(model.channel.law):
+            return 0.0
         return thetas * self.size * (2 * model.channel.law.window + 1) * _PER_RANK
 
     def for_a_posterior(self) -> Pool:

@@ -16,7 +16,7 @@ width, which may be 0 and have a derivative all the same, times the exponential 
 from __future__ import annotations
 
 import functools
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -42,10 +42,11 @@ class Gauss(NamedTuple):
         """The parts that (0, 1) is cut into."""
         return self.nodes.shape[1] // self.basis.shape[0]
 
-    def last_coefficients(self, values: jax.Array) -> jax.Array:
+    def last_coefficients(self, values: Any) -> Any:
         """The size of the last Legendre coefficients of values (..., nodes) that are not graded: what is not seen."""
-        split = jnp.reshape(values * jnp.asarray(self.weights[0]) * self.parts, (*values.shape[:-1], self.parts, -1))
-        return jnp.max(jnp.abs(split @ jnp.asarray(self.basis[-2:]).T), axis=(-2, -1))
+        xp: Any = jnp if isinstance(values, jax.Array) else np
+        split = xp.reshape(values * xp.asarray(self.weights[0]) * self.parts, (*values.shape[:-1], self.parts, -1))
+        return xp.max(xp.abs(split @ xp.asarray(self.basis[-2:]).T), axis=(-2, -1))
 
     def partial_shares(self, t: jax.Array) -> jax.Array:
         """Which share of each node's weight belongs to (0, t): ∫₀ᵗ f ≈ Σ share_i(t) w_i f(t_i), shape (..., nodes).

@@ -19,18 +19,32 @@ from confide._compile import IN_PARTS
 from confide._progress import progress
 from confide.likelihood.rank.pool_density import WindowModel
 from confide.likelihood.rank.pool_information import grid, jackknife
-from confide.likelihood.rank.window import WindowPool, window_score
+from confide.likelihood.rank.window import BATCHES, WindowPool, window_score
 from confide.mechanism.exponential import ExponentialLaw
 
 Floats = NDArray[np.float64]
 
 #: rate times cap, above which the least density is lost among jumps that add up to it: e²⁰ of the sixteen digits
 _DEEPEST = 20.0
+#: the same below which windows tell nothing, and are not simulated
+_NOTHING = 1e-9
 
 
 def serves(law: Any) -> bool:
     """Whether running sums keep enough digits, as they do with the caps that mechanisms choose."""
     return law.selects and law.rate * law.cap <= _DEEPEST
+
+
+def tells_nothing(law: Any) -> bool:
+    """Whether no records move the density by more than a billionth: it is flat but for factors of e^{±rate·K}."""
+    return law.selects and law.rate * law.cap <= _NOTHING
+
+
+def flat_log_batches(law: ExponentialLaw, thetas: Floats, y: Floats) -> Floats:
+    """The uniform density of such a law, at all θ and values and as by each batch of windows: (M, Y, batches)."""
+    inside = (y >= law.low) & (y <= law.high)
+    flat = np.where(inside, -np.log(law.high - law.low), -np.inf)
+    return np.broadcast_to(flat[:, None], (len(thetas), y.size, BATCHES))
 
 
 class Ranked(NamedTuple):

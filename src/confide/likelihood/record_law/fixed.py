@@ -33,7 +33,7 @@ _LARGEST_DEFECT = 1e-11
 _DEPTH = 220
 _MOST_NODES = 60_000
 #: mass that no transform notices
-_NEGLIGIBLE = 1e-18
+NEGLIGIBLE = 1e-18
 _PHASE = 14.0  # radians of e^{ius} across a panel
 _MOST_POINTS = 20_000
 
@@ -138,7 +138,7 @@ def _refine(
         some, own = np.concatenate([thetas[chosen], beside]), np.concatenate([chosen, chosen[of]])
         a, b = _halve(population, statistic, edges, some, tilts.only(own))
         if frequency > 0:
-            heavy = _panel_mass(population, statistic, a, b, thetas, tilts) > _NEGLIGIBLE
+            heavy = _panel_mass(population, statistic, a, b, thetas, tilts) > NEGLIGIBLE
             a, b = _cut_by_phase(statistic, a, b, frequency, heavy)
         if a.size * ORDER > _MOST_NODES:
             break

@@ -143,7 +143,7 @@ class Fine:
             slope[..., i] = self._summed(y, each * noise, 1)
         moved += 2.0**-50 * np.sum(np.abs(rest), axis=1)[:, None]  # what rounding costs
         if isinstance(self.transform, DiscreteTransform) and record.atoms.size > 1:
-            moved += np.asarray([self._ahead(record, *at) for at in zip(rows, tau, strict=True)])[:, None]
+            moved += self._ahead(record, rows, tau)[:, None]
         peak = (self.n * log_total + log_noise)[:, None] - tau[:, None] * y
         if not np.any(crossed):
             return Sums(peak, total, moved, slope)
@@ -158,25 +158,34 @@ class Fine:
             slope[..., i] += tail * each[:, None]
         return Sums(top, total * down + tail * share[:, None], moved * down, slope)
 
-    def _ahead(self, record: Record, row: int, tau: float) -> float:
+    def _ahead(self, record: Record, rows: NDArray[np.intp], tau: Floats) -> Floats:
         """What is left beyond the last frequency, if that is more than was seen before it; 0 where it is not.
 
         Atoms that all turn alike come back together. Where they do so when the noise on its lattice does, which may be
         for the first time after the last frequency, no sum up to there shows it.
         """
-        exponent = tau / self.n * record.s
-        tilted = record.weights[row] * np.exp(exponent - exponent.max())
-        tilted /= tilted.sum()
         last, back = _SEEN * self.step * self.frequencies, 2.0 * math.pi / float(self.transform.step)  # type: ignore[attr-defined]
         u = np.concatenate([last * np.linspace(0.4, 1.0, 256), last + back / 8.0 * np.arange(1, _AHEAD + 1)])
-        inside, outside = record.in_atoms(tilted), record.outside(tilted)
-        alpha = np.abs(np.exp(1j / self.n * np.outer(u, record.atoms)) @ inside)
-        psi = np.max(np.abs(np.exp(1j / self.n * np.outer(last * np.linspace(0.9, 1.0, 8), record.s)) @ outside))
-        more = np.minimum(alpha + psi, 1.0) ** self.n - alpha**self.n
-        log_noise = np.asarray(_compiled(self.transform, tau + 1j * np.append(0.0, u))).real
-        size = more * np.exp(log_noise[1:] - log_noise[0])
-        seen, ahead = np.max((u * size)[:256]), np.max((u * size)[256:])
-        return float(size[256:].sum() * back / 8.0 / math.pi) if ahead > _MORE_AHEAD * seen else 0.0
+        turns = np.exp(1j / self.n * np.outer(record.atoms, u))
+        outer_turns = np.exp(1j / self.n * np.outer(record.s, last * np.linspace(0.9, 1.0, 8)))
+        log_noise = self._at_each(tau, np.append(0.0, u)).real
+        found = np.empty(rows.size)
+        for at, row in enumerate(rows):
+            exponent = tau[at] / self.n * record.s
+            tilted = record.weights[row] * np.exp(exponent - exponent.max())
+            tilted /= tilted.sum()
+            alpha = np.abs(record.in_atoms(tilted) @ turns)
+            psi = np.max(np.abs(record.outside(tilted) @ outer_turns))
+            more = np.minimum(alpha + psi, 1.0) ** self.n - alpha**self.n
+            size = more * np.exp(log_noise[at, 1:] - log_noise[at, 0])
+            seen, ahead = np.max((u * size)[:256]), np.max((u * size)[256:])
+            found[at] = size[256:].sum() * back / 8.0 / math.pi if ahead > _MORE_AHEAD * seen else 0.0
+        return found
+
+    def _at_each(self, tau: Floats, u: Floats) -> Complexes:
+        """log N at τ + iu, for each τ (contours,): contours next to a pole have the same, which is asked for once."""
+        each, which = np.unique(tau, return_inverse=True)
+        return np.asarray([np.asarray(_compiled(self.transform, one + 1j * u)) for one in each])[which]
 
     def _summed(self, y: Floats, terms: Complexes, part: int) -> Floats:
         """The sum over a part of the frequencies, faded out, at all values."""
@@ -185,7 +194,8 @@ class Fine:
 
     def _noise(self, tau: Floats) -> tuple[Floats, Complexes]:
         """log |N| where each contour begins, and over that N times the weights of the trapezoidal rule along it."""
-        zeta = tau[:, None] + 1j * self.step * np.arange(self.frequencies + 1)
+        u: Floats = self.step * np.arange(self.frequencies + 1.0)
+        zeta: Any = tau[:, None] + 1j * u
         noise: Any
         if type(self.transform) is LaplaceTransform:
             noise = 1.0 / (1.0 - (_scale(self.transform) * zeta) ** 2)
@@ -193,8 +203,7 @@ class Fine:
             log_first, noise = np.log(first), noise / first[:, None]
         else:
             gaussian = type(self.transform) is GaussianTransform
-            each = [0.5 * (_scale(self.transform) * z) ** 2 if gaussian else _compiled(self.transform, z) for z in zeta]
-            log = np.asarray(each)
+            log = 0.5 * (_scale(self.transform) * zeta) ** 2 if gaussian else self._at_each(tau, u)
             log_first = log[:, 0].real
             noise = np.exp(log - log_first[:, None])
         noise *= self.step / math.pi
@@ -236,21 +245,21 @@ class Fine:
 
     def _without_closed(self, n: int, alpha: Any, psi: Any, atoms: bool) -> Any:
         """(α + ψ)ⁿ without its closed terms."""
-        rest = _power(alpha + psi, n)
+        rest = power(alpha + psi, n)
         if atoms and self._closed > 0:
-            rest -= _power(alpha, n - 1) * (alpha + n * psi if self._closed > 1 else alpha)
+            rest -= power(alpha, n - 1) * (alpha + n * psi if self._closed > 1 else alpha)
         return rest
 
     def _slope(self, alpha: Any, psi: Any, d_alpha: Any, d_psi: Any, atoms: bool) -> Any:
         """The derivative of that, over n: one closed term less for a record that moves outside the atoms."""
         outer = self._without_closed(self.n - 1, alpha, psi, atoms)
-        inner = _power(alpha + psi, self.n - 1)
+        inner = power(alpha + psi, self.n - 1)
         if atoms and self._closed > 1:
-            inner -= _power(alpha, self.n - 1)
+            inner -= power(alpha, self.n - 1)
         return outer * d_alpha + inner * d_psi
 
 
-def _power(z: Any, n: int) -> Any:
+def power(z: Any, n: int) -> Any:
     """zⁿ by squaring, which is several times faster than through logarithms."""
     result, square = None, z
     while n > 0:

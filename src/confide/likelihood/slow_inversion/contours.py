@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from scipy.special import logsumexp
 
 from confide.likelihood.inversion.atoms import nearest_atom
 from confide.likelihood.inversion.saddles import Saddles, saddles
@@ -22,6 +23,8 @@ _ALIAS = 34.0
 _COST = 4.0
 #: spreads of a tilted law that must fit in half a period of the frequency grid
 _ROOM = 10.0
+#: the logarithm up to which mass a period away is not noticed: e^{−34} becomes 7e-11, a share of what is asked
+_NOTICED = 10.6
 #: cells in which the law of a record is summed up
 _CELLS = 64
 
@@ -102,8 +105,21 @@ def contours(transform: NoiseTransform, n: int, step: float, record: Record, y: 
         # the law, tilted, and the values must fit in a period
         mean, spread = table.around(tau)
         apart = max(mean - ranked[run.start], ranked[run.stop - 1] - mean, 0.0) if crossed == 0 else 0.0
-        fits = (apart + _ROOM * spread < math.pi / step or everything) and (transform.crossable or margin < pole)
+        fits = everything or (apart + _ROOM * spread < math.pi / step and not comes_back(theta, run, tau, crossed))
+        fits = fits and (transform.crossable or margin < pole)
         found.append(Contour(theta, order[run], tau, crossed, fits))
+
+    def comes_back(theta: int, run: slice, tau: float, crossed: float) -> bool:
+        """Whether mass a period P from y may be noticed where a pole was passed.
+
+        What is inverted there vanishes beyond all mass, and is e^{τP} times as large a period away: by Chernoff's bound
+        at 2τ that is e^{K(2τ) − 2τy − τP}, where τP is at least `_ALIAS`.
+        """
+        if crossed == 0:
+            return False
+        held = record.weights[theta] > 0
+        log_m = n * float(logsumexp(2.0 * tau / n * record.s[held], b=record.weights[theta, held]))
+        return log_m - 2.0 * tau * ranked[run.start if crossed > 0 else run.stop - 1] > _NOTICED
 
     for theta, table in enumerate(tables.each()):
         middle, slope = table.around(0.0)[0], table.tau(ranked)

@@ -19,7 +19,7 @@ from confide.likelihood.batched import filled
 from confide.likelihood.inversion.atoms import atom_values
 from confide.likelihood.inversion.frequencies import SCALES, SPREADS, Group, tilt_of, unnoticed_width
 from confide.likelihood.noise.channel import noise_step
-from confide.likelihood.record_law.fixed import record_law
+from confide.likelihood.record_law.fixed import NEGLIGIBLE, record_law
 from confide.likelihood.record_law.moments import AnyRecordLaw, MovingLaw, nodes_at, slopes_at
 from confide.likelihood.record_law.record import ORDER, RecordLaw
 from confide.likelihood.record_law.rows.law import ClippedRows, clipped_rows
@@ -47,6 +47,8 @@ _TRIED = 3e-8
 _RANGES, _STEPS = 4.0, 8.0
 #: the share of the longest period above which a shorter one is not worth it
 _SHORT = 0.3
+#: each period between the shortest and those is so many times the one before: three of them span noise of 500 spreads
+_LONGER = 8.0
 #: radians of e^{ius} across a panel that its nodes can follow
 _PHASE = 14.0
 #: nodes that are made together, of all θ
@@ -77,13 +79,14 @@ def _settled(group: Group, thetas: Floats, y: Floats, *, scores: bool) -> tuple[
     """log p, its error and the score: with more and more frequencies where they do not stand still yet."""
     log_prob, error = np.full(y.shape, -np.inf), np.full(y.shape, np.inf)
     score = np.zeros((*y.shape, thetas.shape[1] if scores else 0))
-    for period in _periods(group):
-        first, most = _first(group, period), _most(group, period)
+    breadth = _breadth(group, thetas)
+    for period in _periods(group, breadth):
+        first, most = _first(group, period), _most(group, period, breadth)
         frequencies = first if first <= most else _FEWEST
         unseen = _unseen(group, thetas, y) if first > most else np.zeros(len(thetas))
         while np.any(waiting := error > _TRIED):
             try:
-                for at, found in _attempt(group, thetas, y, waiting, frequencies, period, scores=scores):
+                for at, found in _attempt(group, thetas, y, waiting, frequencies, period, breadth, scores=scores):
                     told = found.error + unseen[at[0]]
                     better = ~(told > error[at])
                     log_prob[at] = np.where(better, found.log_prob, log_prob[at])
@@ -100,11 +103,14 @@ def _settled(group: Group, thetas: Floats, y: Floats, *, scores: bool) -> tuple[
     return log_prob, error, score
 
 
-def _periods(group: Group) -> tuple[float, ...]:
+def _periods(group: Group, breadth: float) -> tuple[float, ...]:
     """Periods of the density that the sum over frequencies makes periodic, to be tried one after the other.
 
     The last holds a few ranges of s, and so everything, however tilted. For many records less is mostly enough: so much
-    that the contour, which keeps its distance from the poles, need not leave the saddlepoint.
+    that the contour, which keeps its distance from the poles, need not leave the saddlepoint. Noise far wider than the
+    mean would make that long too, and its poles are passed: at a distance that shrinks as the period grows, so that
+    there is one at which a statistic with long tails can still be tilted as far. A period so short that nodes cannot
+    follow the frequencies that one begins with is of no use: few records, or a mean that stands still.
     """
     low, high = group.model.channel.statistic.ranges[0]
     transform = group.inversion.transform
@@ -112,7 +118,15 @@ def _periods(group: Group) -> tuple[float, ...]:
     if not transform.crossable:  # contours stay between the poles, and a rounded mean is half a step away from itself
         everything += _STEPS * noise_step(transform) + SCALES / float(transform.pole)
     short = SPREADS * max(group.widest, unnoticed_width(transform))
-    return (everything,) if short > _SHORT * everything else (short, everything)
+    found = (everything,) if short > _SHORT * everything else (short, everything)
+    if not transform.crossable or group.widest == 0:
+        return found
+    times = range(1, 1 + math.ceil(math.log(max(_SHORT * found[0] / (SPREADS * group.widest), 1.0), _LONGER)))
+    passed = [_LONGER**k * SPREADS * group.widest for k in times]
+    followed = [
+        each for each in passed if each < _SHORT * found[0] and _first(group, each) <= _most(group, each, breadth)
+    ]
+    return (*followed, *found)
 
 
 def _first(group: Group, period: float) -> int:
@@ -148,11 +162,20 @@ def _unseen(group: Group, thetas: Floats, y: Floats) -> Floats:
     return np.asarray(_SAFETY * tilt * step / (2.0 * math.pi) * np.sum(back / np.arange(1, 4)[:, None], axis=0))
 
 
-def _most(group: Group, period: float) -> int:
-    """How many frequencies nodes can follow."""
+def _breadth(group: Group, thetas: Floats) -> float:
+    """How far values of s lie apart that nodes must tell apart: of those that stay, where they have mass at all."""
     low, high = group.model.channel.statistic.ranges[0]
+    if not isinstance(group.law, RecordLaw):
+        return high - low
+    nodes = nodes_at(group.law, filled(thetas))
+    s = np.asarray(nodes.s)[np.any(np.asarray(nodes.weights) > NEGLIGIBLE, axis=0)]
+    return float(s.max() - s.min()) or high - low
+
+
+def _most(group: Group, period: float, breadth: float) -> int:
+    """How many frequencies nodes can follow."""
     turns = _MOST_TURNS_MOVING if isinstance(group.law, MovingLaw) else _MOST_TURNS
-    return min(_MOST, int(turns * group.model.channel.n * period / (2.0 * math.pi * (high - low))))
+    return min(_MOST, int(turns * group.model.channel.n * period / (2.0 * math.pi * breadth)))
 
 
 def _attempt(
@@ -162,16 +185,16 @@ def _attempt(
     waiting: NDArray[np.bool_],
     frequencies: int,
     period: float,
+    breadth: float,
     *,
     scores: bool,
 ) -> Iterator[Answer]:
     """Answers where pairs (B, Y) wait for one."""
     step, n = 2.0 * math.pi / period, int(group.model.channel.n)
-    low, high = group.model.channel.statistic.ranges[0]
-    nodes = max(_FEWEST, ORDER / _PHASE * step * frequencies / n * (high - low))
+    nodes = max(_FEWEST, ORDER / _PHASE * step * frequencies / n * breadth)
     rows = np.flatnonzero(np.any(waiting, axis=1))
     fine = Fine(group.inversion.transform, n, step, frequencies)
-    for some in np.array_split(rows, math.ceil(rows.size * nodes / _NODES)):
+    for some in np.array_split(rows, min(rows.size, math.ceil(rows.size * nodes / _NODES))):
         yield from _at(fine, group, thetas, y, waiting, some, scores=scores)
 
 

@@ -22,6 +22,7 @@ from confide.likelihood.local.response import ResponseCells, level_law
 from confide.likelihood.noise.channel import noise_step, noise_transform
 from confide.likelihood.noise.density import log_noise
 from confide.likelihood.record_law.pieces import pieces_of
+from confide.likelihood.slow_inversion.contour_sums import power
 from confide.likelihood.slow_inversion.extrapolated import extrapolated
 
 if TYPE_CHECKING:
@@ -29,8 +30,8 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
-#: cells of a record's law at most, and points of the lattice of the sum
-_CELLS, _LONGEST = 2**16, 2**23
+#: points of the lattice of the sum
+_LONGEST = 2**23
 #: points at which the distribution function of one record is asked for at most
 _MOST_POINTS = 6000
 #: how near to a half a mean, in steps, is one: halves are rounded up
@@ -65,8 +66,13 @@ class CellRecord:
         return shares.astype(np.float64), np.clip(s[place < 0], *self.ends), mass[place < 0]
 
 
-def log_likelihood(model: Model, theta: Floats, ends: tuple[float, float], y: Floats) -> tuple[Floats, Floats]:
-    """log p at values y for one θ at which s lies between `ends`, and how far off p may be, relative to it."""
+def log_likelihood(
+    model: Model, theta: Floats, ends: tuple[float, float], y: Floats, most: int
+) -> tuple[Floats, Floats]:
+    """log p at values y for one θ at which s lies between `ends`, and how far off p may be, relative to it.
+
+    A record's values are cut into so many cells at most.
+    """
     record = CellRecord(model, theta, atom_values(model.population, model.channel.statistic), ends)
     n, transform = model.channel.n, noise_transform(model)
     assert transform is not None
@@ -80,7 +86,7 @@ def log_likelihood(model: Model, theta: Floats, ends: tuple[float, float], y: Fl
         return log_noise(transform, y - step * first), np.zeros(y.shape)
     exact, single = _few_outside(record, n, step, index)
     log_g = log_noise(transform, y[:, None] - step * index)
-    found = Summed(record, n, step, index, exact, single)
+    found = Summed(record, n, step, index, exact, single, most)
     log_p, error = found(log_g, ends)
     for side in (y < np.mean(ends), y >= np.mean(ends)):
         again = np.flatnonzero(side & (error > _UNSETTLED) & np.isfinite(log_p))
@@ -108,10 +114,11 @@ class Summed:
     index: Floats
     exact: Floats
     single: bool
+    most: int
 
     def __call__(self, log_g: Floats, window: tuple[float, float]) -> tuple[Floats, Floats]:
         """log p and its relative error under noise (Y, points), of records that lie in a window, in cells of it."""
-        cells = _cut_up(self.record, self.n, window)
+        cells = _cut_up(self.record, self.n, window, self.most)
         laws = [
             self.exact + np.diff(_more_outside(cells.joined(k), self.n, self.step, self.index, self.single))
             for k in (8, 4, 2, 1)
@@ -162,10 +169,10 @@ class CutRecord:
         return replace(self, width=k * self.width, mass=self.mass.reshape(-1, k).sum(axis=1))
 
 
-def _cut_up(record: CellRecord, n: int, window: tuple[float, float]) -> CutRecord:
-    """As many cells as the time allows, from the least value on: densities are rough there, if anywhere."""
+def _cut_up(record: CellRecord, n: int, window: tuple[float, float], most: int) -> CutRecord:
+    """So many cells, or as many as there is room for, from the least value on: if densities are rough, it is there."""
     low, high = window
-    cells = 8 * (min(_CELLS, _LONGEST // (2 * n)) // 8)
+    cells = 8 * (min(most, _LONGEST // (2 * n)) // 8)
     width = (high - low) / cells
     shares, s, mass = record.cut(np.asarray(low + width * np.arange(cells + 1.0)))
     inside, held = (s >= low) & (s <= high), (record.atoms >= low) & (record.atoms <= high)
@@ -186,8 +193,8 @@ def _more_outside(record: CutRecord, n: int, step: float, index: Floats, single:
         atoms[left : left + 2] += share * np.asarray([1.0 - (place - left), place - left])
     size = fft.next_fast_len(2 * cells * n + 1, real=True)
     rest, held = fft.rfft(law, size), fft.rfft(atoms, size)
-    power = (rest + held) ** n - held**n - (n * held ** (n - 1) * rest if single else 0.0)
-    sums = fft.irfft(power, size)[: 2 * cells * n + 1]
+    fewer = power(held, n - 1)
+    sums = fft.irfft(power(rest + held, n) - fewer * (held + n * rest if single else held), size)[: 2 * cells * n + 1]
     # a mass in the middle of a cell is spread over it
     place = 2.0 * (n * step * (index[1:] - 0.5) - n * low) / width
     total = np.concatenate([[0.0], np.cumsum(sums)])

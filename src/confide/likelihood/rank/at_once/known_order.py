@@ -15,8 +15,9 @@ import numpy as np
 from numpy.polynomial.legendre import legvander
 from numpy.typing import NDArray
 
+from confide._compile import on_the_cpu
 from confide.likelihood.rank.at_once.known_law import Floats, KnownLaw, logit
-from confide.likelihood.rank.density import NoisyOrder
+from confide.likelihood.rank.density import NoisyOrder, doubt_of
 from confide.likelihood.rank.rank_law import deviance, deviance_slope
 from confide.likelihood.rank.rule import Gauss
 from confide.likelihood.value_law.value import TransformedLaw
@@ -52,6 +53,8 @@ class KnownOrder:
 
     noisy: NoisyOrder
     theta: Floats
+    #: whether scores are asked for; without them no number has derivatives
+    slopes: bool = True
 
     @cached_property
     def law(self) -> KnownLaw:
@@ -63,11 +66,11 @@ class KnownOrder:
     def _ends(self) -> Floats:
         """The logits at which panels may end, and their derivatives: of the grid, the cuts and the kinks."""
         grid, kinks, cuts = np.asarray(self.noisy.grid), self.law.survey.kinks, self.noisy.rank.cuts
-        levels = self.law.levels(np.concatenate([grid, kinks]), slopes=True)
+        levels = self.law.levels(np.concatenate([grid, kinks]), self.slopes)
         weak, strict = logit(levels.weak), logit(levels.strict)[grid.size :]
         ladder = self.law.survey.ladder
         still = np.concatenate([ladder.left, ladder.right, cuts] if self.noisy.fine else [cuts])
-        still = np.pad(still[:, None], [(0, 0), (0, self.theta.size)])
+        still = np.pad(still[:, None], [(0, 0), (0, weak.shape[1] - 1)])
         return np.concatenate([weak[: grid.size], still, strict, weak[grid.size :]])
 
     @cached_property
@@ -101,6 +104,8 @@ class KnownOrder:
 
     def _quantile_slope(self, zeta: Floats, u: Floats) -> Floats:
         """∂u/∂θ, from logit F_s(Q(ζ; θ); θ) = ζ; 0 inside an atom."""
+        if not self.slopes:
+            return zeta[:, 1:]
         levels, steep = self.law.with_density(u, slopes=True)
         below, above = levels.weak
         change = zeta[:, 1:] * below[:, :1] * above[:, :1] - below[:, 1:] * above[:, :1] + above[:, 1:] * below[:, :1]
@@ -109,7 +114,16 @@ class KnownOrder:
 
     def scores(self, y: Floats, rule: Gauss) -> tuple[Floats, Floats]:
         """log p (Y,) and its derivatives (Y, d)."""
+        return self._summed(y, self._nodes(rule), rule)
+
+    def with_doubt(self, y: Floats, rule: Gauss) -> tuple[Floats, float]:
+        """As `NoisyOrder.with_doubt`."""
         nodes = self._nodes(rule)
+        u, mass = (part.reshape(len(self.panels.kind), -1) for part in (nodes.u, nodes.width * np.exp(nodes.log)))
+        unseen = rule.last_coefficients(u) / float(self.noisy.law.noise.scale)
+        return self._summed(y, nodes, rule)[0], float(doubt_of(unseen, mass.sum(axis=1)))
+
+    def _summed(self, y: Floats, nodes: KnownNodes, rule: Gauss) -> tuple[Floats, Floats]:
         rows = max(1, _TABLE // nodes.u.size)
         sums = self._laplace_sums if self.noisy.law.noise.kinked else self._gaussian_sums
         parts = [sums(y[start : start + rows], nodes, rule) for start in range(0, y.size, rows)]
@@ -155,7 +169,7 @@ class KnownOrder:
     def _divided(self, y: Floats, rule: Gauss) -> tuple[NDArray[np.intp], Floats, Floats]:
         """The panel of each y, the share of each node's weight that lies below y (Y, size), and its derivatives."""
         left, right, kind = self.panels
-        asked, first, last = logit(self.law.levels(y, slopes=True).weak), left[0, 0], right[-1, 0]
+        asked, first, last = logit(self.law.levels(y, self.slopes).weak), left[0, 0], right[-1, 0]
         inside = (asked[:, 0] > first) & (asked[:, 0] < last)
         level = np.where(inside[:, None], asked, 0.0)
         level[:, 0] = np.clip(asked[:, 0], first, last)
@@ -169,6 +183,13 @@ class KnownOrder:
         below, above = (asked[:, 0] <= first)[:, None], (asked[:, 0] >= last)[:, None]
         slopes = np.where((below | above)[..., None], 0.0, by_t[..., None] * (slope[:, None] * moved)[:, None])
         return panel, np.where(above, 1.0, np.where(below, 0.0, shares)), slopes
+
+
+def at_known_thetas(noisy: NoisyOrder, rule: Gauss, thetas: Floats, y: Floats) -> tuple[Floats, Floats]:
+    """log p(y | θ) (M, Y), and doubts (M,), one θ after the other."""
+    with on_the_cpu():
+        each = [KnownOrder(noisy, theta, slopes=False).with_doubt(y, rule) for theta in thetas]
+    return np.stack([log_prob for log_prob, _ in each]), np.asarray([doubt for _, doubt in each])
 
 
 def _lifted(log: Floats, width: Floats) -> tuple[Floats, Floats]:
