@@ -109,8 +109,11 @@ class Posterior:
         if not np.all((levels >= 0) & (levels <= 1)):
             raise InvalidArgument("q", q, "is not a probability", "give numbers from 0 to 1")
         if self.exact is not None and self.exact.cdf is not None and self.exact.theta is not None:
-            return Values({self.names[0]: _plain(np.interp(levels, self.exact.cdf, self.exact.theta))})
-        return Values({name: _plain(np.quantile(each, levels, axis=(0, 1))) for name, each in self.draws.items()})
+            integrated = {self.names[0]: _plain(np.interp(levels, self.exact.cdf, self.exact.theta))}
+        else:
+            integrated = {}
+        drawn = {n: each for n, each in self.draws.items() if n not in integrated}
+        return Values(integrated | {n: _plain(np.quantile(each, levels, axis=(0, 1))) for n, each in drawn.items()})
 
     def interval(self, prob: float = 0.9) -> Values:
         """The central interval of probability `prob`: (low, high) by parameter.
@@ -162,8 +165,10 @@ class Posterior:
         return log_evidence(self)
 
     @float64
-    def predict(self, model: Model, key: Any = 0) -> Any:
+    def predict(self, model: Model, key: Any = 0, *, n: int | None = None) -> Any:
         """What a channel would publish about new records of this population: one value per draw, (chain, draw, …).
+
+        Where the channel keeps the number of records private, `n` is the one that is assumed.
 
         >>> import confide as cf, numpyro.distributions as dist
         >>> channel = cf.Channel(cf.Mean("x", bounds=(0, 1)), cf.Laplace(cf.PureDP(1.0)), n=1000)
@@ -173,17 +178,18 @@ class Posterior:
         >>> print(posterior.predict(cf.Model(population, next_year)).std().round(3))
         0.037
         """
-        theirs, ours = getattr(getattr(model, "population", None), "names", None), self.names
+        theirs, ours = getattr(getattr(model, "population", None), "names", None), self.prior.names
         if theirs != ours:
             remedy = f"give a Model whose population has the parameters {', '.join(ours)}"
             raise InvalidArgument("model", model, "is not of the population of this posterior", remedy)
-        return model.simulate(key, self.theta)
+        return model.simulate(key, self.theta, n=n)
 
     @property
     def theta(self) -> Floats:
         """The draws as one array (chain, draw, entry of θ)."""
         shape = next(iter(self.draws.values())).shape[:2]
-        return np.concatenate([np.reshape(each, (*shape, -1)) for each in self.draws.values()], axis=-1)
+        parts = (self.draws[name] for name in self.prior.names)
+        return np.concatenate([np.reshape(each, (*shape, -1)) for each in parts], axis=-1)
 
     def summary(self, prob: float = 0.9) -> Any:
         """A pandas table: mean, sd, interval, effective draws and R-hat of each parameter.

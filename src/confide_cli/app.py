@@ -92,7 +92,7 @@ def release(
     context: typer.Context,
     data: o.Data, study: o.StudyOption = None, statistic: o.Statistics = None, bounds: o.RowBounds = None,
     column_bounds: o.ColumnBounds = None, category: o.Category = None, by: o.By = None, groups: o.Groups = None,
-    mechanism: o.Mechanism = None, privacy: o.Privacy = None, n: o.Count = None, column: o.Column = None,
+    mechanism: o.Mechanism = None, privacy: o.Privacy = None, n: o.CountOrPrivate = None, column: o.Column = None,
     table: o.Table = None, ledger: o.LedgerOption = None, dataset: o.Dataset = None, part: o.Part = None,
     purpose: o.Purpose = "", missing: o.Missing = None, fresh: o.Fresh = False, output: o.Output = None,
     report: o.Report = None, as_json: o.Json = False,
@@ -117,7 +117,7 @@ def infer(
     context: typer.Context,
     releases: o.Releases = None, study: o.StudyOption = None, population: o.Population = None, prior: o.Prior = None,
     value: o.Value = None, statistic: o.Statistics = None, bounds: o.Bounds = None, mechanism: o.Mechanism = None,
-    privacy: o.Privacy = None, n: o.Count = None, same_records: o.SameRecords = None,
+    privacy: o.Privacy = None, n: o.CountOrPrivate = None, same_records: o.SameRecords = None,
     same_quantity: o.SameQuantity = None, method: o.Method = None,
     route: o.Route = None, key: o.Key = None, chains: o.Chains = None, warmup: o.Warmup = None, draws: o.Draws = None,
     probability: o.Probability = 0.9, claim: o.Claims = None, evidence: o.Evidence = False, against: o.Against = None,
@@ -171,13 +171,14 @@ def require(
 @app.command(epilog="Example: confide ledger budget.db people --budget pure:3, and later: confide ledger budget.db")
 def ledger(
     context: typer.Context,
-    place: o.LedgerPlace, dataset: o.LedgerDataset = None, budget: o.Budget = None, check: o.Check = False,
+    place: o.LedgerPlace, dataset: o.LedgerDataset = None, budget: o.Budget = None,
+    neighbours: o.Neighbours = None, check: o.Check = False,
     report: o.Report = None, as_json: o.Json = False,
 ) -> None:  # fmt: skip
     """What each data set may spend, has spent and has left. Nothing is ever deleted."""
     from confide_cli import budgets
 
-    budgets.ledger(place, dataset, budget, check, Page(report, context.obj), as_json)
+    budgets.ledger(place, dataset, (budget, neighbours), check, Page(report, context.obj), as_json)
 
 
 @app.command(epilog='Example: confide adapt plan.json --population normal_mean --prior "mean ~ Normal(0, 100)" '

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from confide.errors import InvalidArgument
+from confide.privacy.relation import REPLACE
 from confide.published.terms import encode_privacy
 from confide.releasing.ledger.ledger import Ledger
 from confide_cli import words
@@ -15,14 +16,19 @@ from confide_cli.show import emit, say, table
 from confide_cli.study import UsageProblem
 
 
-def ledger(place: str, dataset: str | None, budget: str | None, check: bool, page: Page, as_json: bool) -> None:
+def ledger(
+    place: str, dataset: str | None, opened: tuple[str | None, str | None], check: bool, page: Page, as_json: bool
+) -> None:
     """List data sets, show one, or open one with its budget; `check` walks through every entry first."""
     page.check()
+    budget, neighbours = opened
+    if neighbours is not None and budget is None:
+        raise UsageProblem("--neighbours belongs to a new budget: give --budget as well, such as --budget pure:3")
     if budget is not None:
         if dataset is None:
             raise UsageProblem("--budget needs the name of a data set: confide ledger budget.db people --budget pure:3")
         given = words.read_privacy(budget, "--budget")
-        Ledger(place).open(dataset, budget=given)
+        Ledger(place).open(dataset, budget=given, neighbours=neighbours or REPLACE)
     book = Ledger(existing(place))
     if check:
         book.check()
@@ -69,7 +75,7 @@ def _told(book: Ledger, name: str) -> dict[str, Any]:
     lines = book.listing(name)
     return {
         "dataset": name,
-        "budget": str(book.budget(name)),
+        "budget": str(book.budget(name)) + ("" if book.neighbours(name) == REPLACE else " (add-remove)"),
         "spent": str(book.spent(name) or "nothing"),
         "left": str(book.left(name) or "nothing"),
         "releases": len(lines),
@@ -96,6 +102,7 @@ def _account(book: Ledger, name: str) -> dict[str, Any]:
     return {
         "dataset": name,
         "budget": encode_privacy(told.budget),
+        "neighbours": told.neighbours,
         "spent": None if told.spent is None else encode_privacy(told.spent),
         "left": None if told.left is None else encode_privacy(told.left),
         "releases": [encode_sealed(made, "records.parquet") for made in told.releases],

@@ -45,13 +45,14 @@ def channels_of(study: Arguments) -> dict[str, Channel]:
     texts = [given] if isinstance(given, str) else given
     if not all(isinstance(text, str) for text in texts):
         raise UsageProblem("every statistic must be a text, such as mean abs(x)")
-    n, privacy = study.need("n", "100"), privacy_of(study)
+    n, privacy = words.read_records(study.need("n", "100")), privacy_of(study)
     channels: dict[str, Channel] = {}
     for text in texts:
         what, bounds, mechanism = words.split_statistic(text)
         lists = study.get("categories")
         if bounds is None:
-            bounds = study.get("bounds") if lists else study.need("bounds", "-10 10")
+            free = lists or what == "count"
+            bounds = study.get("bounds") if free else study.need("bounds", "-10 10")
         statistic = words.read_statistic(what, bounds, lists)
         noise = words.read_mechanism(mechanism or study.get("mechanism", "laplace"), privacy)
         if text in channels:

@@ -56,6 +56,14 @@ Privacy = Annotated[str | None, typer.Option(metavar="KIND:NUMBER", help="pure:1
 Count = Annotated[
     int | None, typer.Option("--n", min=1, metavar="COUNT", help="The number of records, which is public.")
 ]
+CountOrPrivate = Annotated[
+    str | None,
+    typer.Option(
+        "--n",
+        metavar="COUNT",
+        help="The number of records, which is public; or private, for sums and counts, whose noise hides it too.",
+    ),
+]
 Theta = Annotated[
     list[str] | None, typer.Option(metavar="NUMBERS", help="2, a grid 0.1:10:100, or 1,2 for two parameters.")
 ]
@@ -168,6 +176,13 @@ Unit = Annotated[str | None, typer.Option(metavar="KIND", help="What to tell the
 LedgerPlace = Annotated[str, typer.Argument(metavar="LEDGER", help="A file, or a PostgreSQL URL.")]
 LedgerDataset = Annotated[str | None, typer.Argument(help="One data set, with its releases.")]
 Budget = Annotated[str | None, typer.Option(metavar="KIND:NUMBER", help="Open the data set with this budget.")]
+Neighbours = Annotated[
+    str | None,
+    typer.Option(
+        metavar="RELATION",
+        help="With --budget: add-remove protects the number of records too; replace-one is the default.",
+    ),
+]
 Check = Annotated[bool, typer.Option("--check", help="Walk through every entry and add everything up again.")]
 ReleaseFile = Annotated[Path, typer.Argument(metavar="RELEASE", help="A release file.")]
 Folder = Annotated[
@@ -179,7 +194,7 @@ SchemaName = Annotated[
 ]
 
 Experiment = Annotated[
-    str, typer.Argument(metavar="WHAT", help="all, example-1 … example-4, or section-5.1 … section-5.6.")
+    str, typer.Argument(metavar="WHAT", help="all, example-1 … example-4, section-5.1 … section-5.6, or batches.")
 ]
 Full = Annotated[bool, typer.Option("--full", help="The paper's own sizes, which take much longer.")]
 Place = Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Where figures, tables and the page go.")]

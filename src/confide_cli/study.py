@@ -28,7 +28,7 @@ WORDS: dict[str, tuple[type, ...]] = {
     "categories": (dict,),
     "mechanism": (str,),
     "privacy": (str,),
-    "n": (int,),
+    "n": (int, str),
     "theta": (str, int, float, list),
     "prior": (str, list, dict),
     "criterion": (str,),

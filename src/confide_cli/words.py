@@ -185,6 +185,17 @@ def split_statistic(text: str) -> tuple[str, list[float] | None, str | None]:
     return text, bounds, mechanism
 
 
+def read_records(given: Any) -> int | None:
+    """A number of records, or `private`, which is none."""
+    if given == "private":
+        return None
+    if isinstance(given, int):
+        return given
+    if not re.fullmatch("[1-9][0-9]{0,17}", str(given)):
+        raise InvalidArgument("--n", given, "is no number of records", "write --n 100, or --n private for sums")
+    return int(given)
+
+
 def read_statistic(text: str, bounds: Any, categories: Any = None) -> Any:
     """`mean abs(x)`, `mean x, x**2`, `median`, `quantile 0.9 abs(x)`, `each x > 2`; the expression is x if left out."""
     from confide import statistic
@@ -192,6 +203,8 @@ def read_statistic(text: str, bounds: Any, categories: Any = None) -> Any:
     head, _, rest = text.strip().partition(" ")
     build = getattr(statistic, STATISTICS[choice("--statistic", head, STATISTICS)])
     options: dict[str, Any] = {}
+    if head == "count":
+        return build()
     if head == "histogram":
         return read_histogram(rest)
     if head == "quantile":

@@ -117,4 +117,5 @@ def test_simulated_again(population, statistic, mechanism, options):
         truth = np.sort(np.asarray(prior.sample(jax.random.key(7), (64_000,))), axis=0)[32::64]
     values = model.simulate(8, truth)
     again = many_posteriors([model], [values], prior)
+    print(f"{population.name}: {found}; again {math.sqrt(np.mean(np.asarray(again.sd) ** 2)):.5f}")
     assert math.sqrt(np.mean(np.asarray(again.sd) ** 2)) == pytest.approx(options["sd"], rel=0.05)

@@ -52,7 +52,8 @@ HOSTILE = [
     "1/3", "0/1", "1/0", "-1/2", "9" * 399, "PureDP", "ApproxDP", "Mean", "Each", "Median", "Laplace", "Gaussian", "Unlimited", "public",
     "../../etc/passwd", "a/b", "\x00", "replace-one", "confide-release", [], [0], [0, 1], [1, 0], [1e308, -1e308], ["x"], ["x", "x**2"], {},
     {"kind": "PureDP", "epsilon": 1.0}, {"kind": "GDP", "mu": 1e-300}, {"kind": "Unlimited"}, {"kind": "named", "name": "a"},
-    {"kind": "rows", "start": 5, "stop": 1}, [[[[0]]]], "x if x else x", "__import__('os')", "interp(x,[1,0],[0,1])", "1/x", "log(x)", "exp(exp(x))",
+    {"kind": "rows", "start": 5, "stop": 1}, {"kind": "grouped", "column": "x", "value": "f"}, {"age": "AGE"}, {"age": [0, 1]}, {"age": ["a"]},
+    {"exp": [0.0, 1.0]}, "one row", "add-remove", [[[[0]]]], "x if x else x", "__import__('os')", "interp(x,[1,0],[0,1])", "1/x", "log(x)", "exp(exp(x))",
 ]  # fmt: skip
 
 
@@ -81,7 +82,22 @@ def edited(chance, form, other):
                 del parent[key]
             case 1 if isinstance(parent, dict):
                 parent[
-                    chance.choice(["extra", "q", "scale", "step", "cap", "value", "records", "integers", "part"])
+                    chance.choice(
+                        [
+                            "extra",
+                            "q",
+                            "scale",
+                            "step",
+                            "cap",
+                            "value",
+                            "records",
+                            "integers",
+                            "part",
+                            "categories",
+                            "age",
+                            "protects",
+                        ]
+                    )
                 ] = copy.deepcopy(chance.choice(HOSTILE))
             case 2 if isinstance(value, str):
                 parent[key] = mutate(chance, value)
@@ -99,7 +115,14 @@ def forms():
     from confide.published.release import Release
 
     values = [0.5, [0.1, 0.2], 0.4, 0.5, 0.5, 0.5, 0.5, 0.5]
-    return [json.dumps(valid()), *(json.dumps(encode(Release(c, v))) for c, v in zip(CHANNELS, values, strict=False))]
+    found = [Release(channel, value) for channel, value in zip(CHANNELS, values, strict=False)]
+    rows = cf.Mean(
+        ["age * log(cost)", "ward == 1"], bounds={"age": (18, 90), "cost": (10, 500)}, categories={"ward": ["a", "b"]}
+    )
+    told = {"column": {"age": "AGE", "ward": "Ward"}, "missing": {"cost": 20.0}, "part": cf.Grouped("sex", "f")}
+    found += [Release(cf.Channel(rows, cf.Gaussian(cf.ZCDP(0.1)), 5), [0.1, 0.2], dataset="people", **told)]
+    found += [Release(cf.Channel(cf.Sum("age", bounds={"age": (0, 9)}), cf.Laplace(cf.PureDP(1.0))), 0.5)]
+    return [json.dumps(valid()), *(json.dumps(encode(release)) for release in found)]
 
 
 def fuzz(count, seed):

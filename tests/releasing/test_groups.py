@@ -129,10 +129,10 @@ def test_releases_of_groups_are_about_different_records():
     data = {"sex": ["f"] * 60 + ["m"] * 40, "x": list(np.linspace(0, 4, 100))}
     channel = cf.Channel(cf.Mean("x", bounds=(0, 8)), cf.Laplace(cf.PureDP(5.0)), n=100)
     made = cf.release(channel, data, column="x", by="sex", groups={"f": 60, "m": 40}, dataset="people")
-    from confide.inference.problem import _recorded
+    from confide.inference.problem import recorded
 
-    assert _recorded(list(made.values())) is False
-    assert _recorded([made["f"], made["f"]]) is True
+    assert recorded(list(made.values())) is False
+    assert recorded([made["f"], made["f"]]) is True
 
 
 def test_groups_of_private_sizes(tmp_path):

@@ -337,3 +337,47 @@ def test_parquet_of_many_types_is_read_by_declared_types(tmp_path):
         for wards in (pa.array(["7", "x"]), pa.array([7, 8]), pa.array([7.0, None]), pa.array([b"7", b"\xff"])):
             pq.write_table(pa.table({"age": ages, "ward": wards}), tmp_path / "p.parquet")
             assert [each * step for each in numbers(plan, tmp_path / "p.parquet")] == [50, 1]
+
+
+def test_texts_are_compared_byte_by_byte_whatever_the_collation(tmp_path):
+    """By a column that ignores case a record would be in two groups, each charged as if it were the only one."""
+    import duckdb
+
+    with duckdb.connect(str(tmp_path / "p.duckdb")) as connection:
+        connection.execute("CREATE TABLE people (sex VARCHAR COLLATE NOCASE, kind VARCHAR, x DOUBLE)")
+        connection.execute("INSERT INTO people VALUES ('f', 'a', 1), ('F', 'A', 1), ('m', NULL, 1), (NULL, 'b', 1)")
+        connection.execute(
+            "CREATE TABLE enums AS SELECT sex::VARCHAR::ENUM ('f', 'F', 'm') AS sex, kind, x FROM people"
+        )
+    for table in ("people", "enums"):
+        url = f"duckdb://{tmp_path}/p.duckdb"
+        for name, count in (("f", 1), ("F", 1), ("m", 1)):
+            plan = plan_of(cf.Channel(cf.Mean("x", bounds=(0, 1)), GAUSSIAN, n=count))
+            found = numbers(plan, url, "x", table=table, part=cf.Grouped("sex", name))
+            assert found == [round(count / plan.grid.step)]
+        statistic = cf.Mean(["sex == 0", "kind == 1"], categories={"sex": ["f", "m"], "kind": ["A", "a"]})
+        plan = plan_of(cf.Channel(statistic, GAUSSIAN, n=4))
+        assert [each * plan.grid.step for each in numbers(plan, url, table=table)] == [1, 1]
+
+
+def test_sums_of_rows_with_a_private_number_of_records():
+    statistic = cf.Sum(["age", "log(cost)", "ward == 3"], bounds=BOUNDS, categories=WARDS)
+    plan, data = plan_of(cf.Channel(statistic, GAUSSIAN)), table()
+    found = [float(each * plan.grid.step) for each in numbers(plan, data)]
+    exact = [np.clip(data["age"], 18, 90).sum(), np.log(np.clip(data["cost"], 10, 5000)).sum()]
+    assert found[:2] == pytest.approx(exact, rel=1e-8)
+    assert found[2] == sum(ward not in WARDS["ward"] for ward in data["ward"])
+    assert numbers(plan, {name: [] for name in data}) == [0, 0, 0]
+    assert cf.release(plan.channel, data).channel.n is None
+
+
+def test_tables_with_many_columns():
+    names = [f"c{index}" for index in range(60)]
+    bounds, data = dict.fromkeys(names, (-1.0, 1.0)), {name: [1.0, -1.0] for name in names}
+    for texts in (
+        [" + ".join(names)],
+        [f"{one} * {two}" for one, two in zip(names, names[1:] + names[:1], strict=True)],
+    ):
+        plan = plan_of(cf.Channel(cf.Mean(texts, bounds=bounds), GAUSSIAN, n=2))
+        found = [float(each * plan.grid.step) for each in numbers(plan, data)]
+        assert found == ([0.0] if len(texts) == 1 else [2.0] * 60)

@@ -45,6 +45,8 @@ class Ascent:
     def run(self, enough: Callable[[Array, Array], Array]) -> Array:
         """The bounds, once no box is above what is `enough` (of bounds and attained values), or the work is spent."""
         fresh = np.ones(self.boxes.count, dtype=bool)
+        if self.parts.work(self.boxes.count) > self._left:
+            return self.bounds()  # not even one look can be afforded: nothing is known
         while True:
             if np.any(fresh):
                 self._left -= self.parts.work(int(fresh.sum()))

@@ -89,11 +89,16 @@ def first_boxes(trees: Sequence[Tree], bounds: Bounds, most: int) -> Boxes:
         ]
         if math.prod(axis.low.size for axis in every) <= most:
             break
-    sides = (
-        np.stack([part.ravel() for part in np.meshgrid(*[getattr(axis, end) for axis in every], indexing="ij")])
-        for end in ("low", "high")
-    )
+    sides = (_products([getattr(axis, end) for axis in every]) for end in ("low", "high"))
     return Boxes(*sides)
+
+
+def _products(axes: Sequence[Array]) -> Array:
+    """Every combination of one end of each axis (axis, combination); NumPy's own grids have 32 axes at most."""
+    sizes = [axis.size for axis in axes]
+    before = [math.prod(sizes[:place]) for place in range(len(axes))]
+    after = [math.prod(sizes[place + 1 :]) for place in range(len(axes))]
+    return np.stack([np.tile(np.repeat(axis, n), m) for axis, m, n in zip(axes, before, after, strict=True)])
 
 
 def _thresholds(trees: Sequence[Tree], name: str) -> list[float]:

@@ -82,6 +82,8 @@ def estimate(
         raise InvalidArgument("level", level, "is not between 0 and 1", "give a confidence level such as 0.95")
     count = whole("replicates", replicates, 19, "give the number of simulated data sets, at least 19")
     models, values, shared = read_models(population, read_releases(population, releases, same_quantity), same_records)
+    if any(model.channel.n is None for model in models):
+        raise IncompatibleError("confidence sets need a public number of records; use infer, which sums over n")
     if any(model.channel.law.noiseless for model in models):
         raise IncompatibleError("a statistic without noise has no likelihood here; use a mechanism with noise")
     joint = joint_route(models, route, shared)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide._precision import float64
-from confide.errors import ApproximationWarning, InvalidArgument
+from confide.errors import ApproximationWarning, IncompatibleError, InvalidArgument
 from confide.inference.quadrature import fallback, line
 from confide.inference.quadrature.grid import constrained, distinct
 from confide.inference.quadrature.interpolate_in_y import (
@@ -68,6 +68,8 @@ def many_posteriors(
     [1.567 1.983]
     """
     models = tuple(models)
+    if any(model.channel.n is None for model in models):
+        raise IncompatibleError("many posteriors at once need a public number of records; use infer for each release")
     population = models[0].population
     checked = Prior.of(population, prior)
     routes = tuple(choose_route(model, route) for model in models)

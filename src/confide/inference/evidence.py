@@ -17,7 +17,7 @@ from confide.inference.problem import read
 from confide.inference.quadrature import line, plane
 from confide.inference.quadrature.fallback import Careful
 from confide.inference.quadrature.grid import log_density, narrowed
-from confide.likelihood.joint import joint_route
+from confide.likelihood.joint import joint_over_numbers, joint_route
 
 if TYPE_CHECKING:
     from confide.posterior import Posterior
@@ -39,7 +39,13 @@ def log_evidence(posterior: Posterior) -> float:
     problem = read(
         given["population"], given["releases"], given["prior"], given.get("same_records"), given.get("same_quantity")
     )
-    careful = Careful(joint_route(problem.models, given.get("route", "auto"), problem.same_records))
+    if problem.number is None:
+        joint = joint_route(problem.models, given.get("route", "auto"), problem.same_records)
+    elif not problem.number.proper:
+        raise IncompatibleError('a flat prior of n has no evidence; give a proper one, as in "n": dist.Poisson(200.0)')
+    else:
+        joint = joint_over_numbers(problem.models, problem.values, problem.number, problem.same_records)
+    careful = Careful(joint)
     evaluate = partial(log_density, careful, problem.values, problem.prior)
     low, high = line.reach(problem.prior)
     if problem.prior.free_dimension == 1:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -12,6 +12,7 @@ import numpy as np
 
 from confide.channel import Channel
 from confide.errors import ImputationWarning, IncompatibleError, InvalidArgument
+from confide.likelihood.totals.number import NAME, NumberPrior
 from confide.missing import asked_for, with_missing
 from confide.model import Model
 from confide.population import Population
@@ -30,6 +31,8 @@ class Problem:
     values: tuple[Any, ...]
     #: whether all releases are about the same records; None for a single one
     same_records: bool | None
+    #: what is believed about the number of records beforehand, where that is private
+    number: NumberPrior | None = None
 
     @property
     def channels(self) -> tuple[Channel, ...]:
@@ -44,8 +47,31 @@ def read(
     releases = read_releases(population, releases, same_quantity)
     if asked_for(population, prior):
         population, releases = with_missing(population, releases)
+    number, prior = _number(population, releases, prior)
     models, values, shared = read_models(population, releases, same_records)
-    return Problem(population, Prior.of(population, prior), models, values, shared)
+    return Problem(population, Prior.of(population, prior), models, values, shared, number)
+
+
+def _number(population: Population, releases: Sequence[Release], prior: Any) -> tuple[NumberPrior | None, Any]:
+    """The prior of a private number of records, and that of θ alone."""
+    private = [release.channel.n is None for release in releases]
+    if not any(private):
+        return None, prior
+    if NAME in population.names:
+        remedy = "rename the parameter of the population"
+        raise InvalidArgument(
+            "population", population.names, f"has a parameter {NAME!r}, the number of records", remedy
+        )
+    if not all(private):
+        raise IncompatibleError(
+            "some of the releases make the number of records public and others keep it private; if they are about the "
+            'same records, say how many there are by the prior, as in "n": 200, and leave the public ones out'
+        )
+    if any(release.missing is not None for release in releases):
+        raise IncompatibleError("missing values were replaced or dropped, and nobody knows among how many records")
+    if not isinstance(prior, Mapping) or NAME not in prior:
+        return NumberPrior.of(None), prior
+    return NumberPrior.of(prior[NAME]), {name: law for name, law in prior.items() if name != NAME}
 
 
 def read_releases(population: Any, releases: Any, same_quantity: bool | None) -> Sequence[Release]:
@@ -72,7 +98,6 @@ def read_models(
         if (told := effect(release)) is not None:
             warnings.warn(told, ImputationWarning, stacklevel=6)
     models = tuple(Model(population, release.channel) for release in releases)
-    _check_public(releases)
     values = tuple(np.asarray(release.value, dtype=np.float64) for release in releases)
     shared = None if len(releases) == 1 else _shared(releases, same_records)
     if shared and len({release.channel.n for release in releases}) > 1:
@@ -83,14 +108,6 @@ def read_models(
             "say same_records=False, or check the channels' n",
         )
     return models, values, shared
-
-
-def _check_public(releases: Sequence[Release]) -> None:
-    """Refuse what no likelihood sums over yet."""
-    if any(release.channel.n is None for release in releases):
-        raise IncompatibleError(
-            "the number of records of a release is private, over which nothing sums the likelihood yet; keep it"
-        )
 
 
 def _shared(releases: Sequence[Release], said: bool | None) -> bool:

@@ -18,6 +18,7 @@ from confide.inference.method import Lengths, Method
 from confide.inference.methods import as_method
 from confide.inference.problem import Problem, read
 from confide.inference.sampling.normality import edgeworth
+from confide.inference.sampling.number import joint_of_private, with_number
 from confide.likelihood import Route, as_route
 from confide.likelihood.joint import joint_route
 from confide.likelihood.joint_law import Joint
@@ -84,10 +85,13 @@ def infer(
     _affordable(problem)
     chosen = None if isinstance(method, str) and method == "auto" else as_method(method, options)
     lengths = Lengths(_count("chains", chains, 1), _count("warmup", warmup, 0), _count("draws", draws, 1))
-    joint = _joint(problem, route, chosen) if chosen is None or chosen.on_likelihood else None
+    asked = chosen is None or chosen.on_likelihood or problem.number is not None
+    joint = _joint(problem, route, chosen) if asked else None
     if chosen is None:
         chosen = quickest(problem, joint, options)
     found = chosen.posterior(problem, joint, fused_key(as_key(key)), lengths)
+    if problem.number is not None:
+        return with_number(found, joint, as_key(key))
     if joint is None or not joint.approximate:
         return found
     return replace(found, diagnostics=replace(found.diagnostics, clt=edgeworth(problem, found)))
@@ -96,6 +100,8 @@ def infer(
 def _joint(problem: Problem, route: str | Route, method: Method | None) -> Joint | None:
     """The joint likelihood; None where `auto`, which is no method yet, has to go without one."""
     free = method is None and as_route(route) is None
+    if problem.number is not None:
+        return joint_of_private(problem, as_route(route), method)
     try:
         joint = joint_route(problem.models, route, problem.same_records)
     except IncompatibleError:
@@ -112,7 +118,7 @@ def _joint(problem: Problem, route: str | Route, method: Method | None) -> Joint
 
 def _normal_is_all(problem: Problem) -> bool:
     """Whether the central limit theorem may stand in for the exact law: not for few records, where z is cheap."""
-    return all(channel.n >= 1000 for channel in problem.channels)
+    return all(channel.n is None or channel.n >= 1000 for channel in problem.channels)
 
 
 def _affordable(problem: Problem) -> None:

@@ -11,6 +11,7 @@ from confide._precision import float64
 from confide._progress import working
 from confide.errors import IncompatibleError, InvalidArgument
 from confide.information.montecarlo import ALGORITHMS, OPTIONS, Sizes
+from confide.information.private import private_information
 from confide.information.result import Information, efficiency
 from confide.information.windows import has_windows
 from confide.likelihood import ROUTES, choose_route
@@ -34,6 +35,7 @@ def information(
     outer: int | None = None,
     inner: int | None = None,
     paired: bool = True,
+    n: int | None = None,
     **options: Any,
 ) -> Information:
     """The Fisher information F(θ) of the value that a model's channel publishes (Sec 3 of the paper).
@@ -42,7 +44,8 @@ def information(
     depends on the records, and by Algorithm 2 otherwise. `normal` is the paper's approximation (Sec 3.1), which can
     exceed the information in the records. `importance`, `replicates` and `sequential` are the paper's Algorithms 1, 2
     and 3, with `outer` published values and `inner` latent draws each; `paired=False` squares one noisy score as
-    printed there, which is biased upward.
+    printed there, which is biased upward. Where the number of records is private, `n` is the one that is assumed: it
+    is one more unknown then, and the information is that of the normal approximation.
 
     >>> import confide as cf
     >>> channel = cf.Channel(cf.Mean("abs(x)", bounds=(-10, 10)), cf.Laplace(cf.PureDP(1.0)), n=100)
@@ -57,8 +60,9 @@ def information(
         remedy = f"use 'auto', one of {', '.join(METHODS)}, or a route such as Spectral()"
         raise InvalidArgument("method", method, "is not a method", remedy)
     if model.channel.n is None:
-        remedy = "give the channel a number of records, Channel(statistic, mechanism, n=…), which is then assumed"
-        raise InvalidArgument("model", model.channel, "has a private number of records", remedy)
+        return _of_private(model, theta, method, n)
+    if n not in (None, model.channel.n):
+        raise InvalidArgument("n", n, f"is not the channel's public {model.channel.n}", "leave n out")
     thetas = np.asarray(model.population.theta(theta))
     rows = thetas.reshape(-1, thetas.shape[-1])
     route = _choose(model) if method == "auto" else None if method in ALGORITHMS else choose_route(model, method)
@@ -91,6 +95,22 @@ def information(
     share = efficiency(matrix, records)
     exact = chosen != "importance" if route is None else not route.approximate
     return Information(thetas, matrix, spread, chosen, share, model.population.names, exact, note)
+
+
+def _of_private(model: Model, theta: Any, method: str | Route, n: int | None) -> Information:
+    """At a number of records that is assumed, and not known to who reads the release."""
+    if method not in ("auto", "normal"):
+        raise InvalidArgument("method", method, "needs a public number of records", "leave it out")
+    assumed = model.assuming(n).channel.n
+    thetas = np.asarray(model.population.theta(theta))
+    rows = thetas.reshape(-1, thetas.shape[-1])
+    matrix = private_information(model, rows, assumed).reshape(*thetas.shape, thetas.shape[-1])
+    records = None
+    if not model.population.moving:
+        records = assumed * np.asarray(model.population.fisher(rows)).reshape(matrix.shape)
+    share = efficiency(matrix, records)
+    note = f"n = {assumed:,} is assumed, and not known"
+    return Information(thetas, matrix, np.zeros_like(matrix), "normal", share, model.population.names, False, note)
 
 
 def _require_affordable(model: Model, count: int, sizes: Sizes) -> None:

@@ -16,6 +16,7 @@ from confide.likelihood.mean.spectral import Spectral
 from confide.likelihood.rank.order import Order
 from confide.likelihood.rank.pool import Pool
 from confide.likelihood.route import Route
+from confide.likelihood.totals.alone import OverNumbers
 from confide.likelihood.totals.public import Scaled, as_mean
 
 if TYPE_CHECKING:
@@ -57,10 +58,11 @@ def as_route(route: str | Route) -> Route | None:
 def choose_route(model: Model, route: str | Route = "auto") -> Route:
     """The route that is asked for, or the first that serves; an error that says why none does."""
     if model.channel.n is None:
-        raise IncompatibleError(
-            f"{model.channel!r} has a private number of records, over which nothing sums the likelihood yet; keep the "
-            "release, or use a channel with a public n"
-        )
+        asked, only = as_route(route), OverNumbers()
+        reason = f"route {asked.name!r} needs a public one" if asked not in (None, only) else only.refuses(model)
+        if reason is not None:
+            raise IncompatibleError(f"{model.channel!r} has a private number of records: {reason}")
+        return only
     if model.channel.statistic.totals:
         return Scaled(choose_route(as_mean(model), route))
     asked = as_route(route)

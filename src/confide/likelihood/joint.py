@@ -19,7 +19,18 @@ from confide.likelihood import as_route, choose_route
 from confide.likelihood.joint_law import Joint, checked
 from confide.likelihood.mean.same_records import SameRecords, no_joint_law
 from confide.likelihood.route import Floats, Route
+from confide.likelihood.totals.number import NumberPrior
+from confide.likelihood.totals.private import PrivateNumber
 from confide.model import Model
+
+
+def joint_over_numbers(models: Sequence[Model], values: Sequence[Any], number: NumberPrior, same: bool | None) -> Joint:
+    """The joint likelihood of releases of a private number of records, summed over it."""
+    if len(models) > 1 and not same:
+        raise IncompatibleError(
+            "the releases are about different records, and each has a private number of them; infer from each by itself"
+        )
+    return PrivateNumber(tuple(models), tuple(values), number)
 
 
 def joint_route(models: Sequence[Model], route: str | Route = "auto", same_records: bool | None = None) -> Joint:

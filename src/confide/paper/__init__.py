@@ -5,6 +5,7 @@ claims checked, figures, tables, and a verdict. `reproduce` runs them and writes
 Nothing else in Confide imports this package.
 """
 
+from confide.paper.batches import batches
 from confide.paper.bits import example_4
 from confide.paper.examples import example_1, example_2, example_3
 from confide.paper.gaussian_noise import section_5_1
@@ -21,6 +22,7 @@ __all__ = [
     "Check",
     "Effect",
     "Result",
+    "batches",
     "example_1",
     "example_2",
     "example_3",

@@ -25,6 +25,7 @@ EXPERIMENTS = {
     "section-5.4": "order_statistics",
     "section-5.5": "sequential",
     "section-5.6": "pilot_release",
+    "batches": "batches",
 }
 
 

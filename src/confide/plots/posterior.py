@@ -39,7 +39,7 @@ def curves(posterior: Posterior) -> list[Curve]:
     """What is drawn: exact densities where there are any, else smoothed draws."""
     found = []
     ends = posterior.interval(0.9)
-    for position, name in enumerate(posterior.names):
+    for position, name in enumerate(posterior.prior.names):
         draws = posterior.draws[name].reshape(-1, posterior.draws[name][0, 0].size)
         low, high = (np.ravel(end) for end in ends[name])
         for j in range(draws.shape[1]):

@@ -20,7 +20,7 @@ from confide.published.part import Grouped, Part, Rows, identifier_of_part
 from confide.releasing.gaps import Missing, constants_of
 from confide.releasing.quantise import engine_columns, quantised
 from confide.releasing.ranks import window_of
-from confide.releasing.readers.cells import code
+from confide.releasing.readers.cells import is_text, md5
 from confide.releasing.readers.engine import batches_of, rows_of
 from confide.releasing.readers.memory import read_at_most
 from confide.releasing.readers.source import Source
@@ -135,38 +135,11 @@ def _select(source: Source, part: Part | str | None) -> Any:
     if "id" not in source.table.columns:
         raise InvalidArgument("part", part.column, "was not read with the data", "open the source with this column too")
     if isinstance(part, Grouped):
-        return source.table.filter(_is(source, part.value))
-    hashed = _md5(source.table["id"]).substr(0, 8)
+        return source.table.filter(is_text(source.table["id"], part.value))
+    hashed = md5(source.table["id"]).substr(0, 8)
     first, last = part.cuts
     inside = hashed >= f"{first:08x}"
     return source.table.filter(inside & (hashed < f"{last:08x}") if last < 2**32 else inside)
-
-
-def _is(source: Source, value: str) -> Any:
-    """Whether the identifier is this text, and no other: a database may take `f` and `F`, or `f` and `f `, for equal.
-
-    Groups are charged in parallel because nobody is in two of them.
-    """
-    import ibis
-
-    equal = code(source.table["id"], (value,)) == double(0.0)
-    if source.ordered:
-        return equal  # an engine of our own, which compares bytes
-    kind = source.table["id"].type()
-    return equal & (_md5(source.table["id"]) == _md5(ibis.literal(value.encode() if kind.is_binary() else value, kind)))
-
-
-def _md5(identifier: Any) -> Any:
-    """The engine's own md5, which all have under that name; missing identifiers are where the empty text is."""
-    import ibis
-
-    kind = identifier.type()
-
-    @ibis.udf.scalar.builtin(name="md5", signature=((kind,), "string"))  # type: ignore[untyped-decorator, unused-ignore]
-    def md5(value: Any) -> Any:
-        """Hexadecimal digits of the MD5 of a text or of bytes."""
-
-    return md5(identifier.coalesce(ibis.literal(b"" if kind.is_binary() else "", kind)))
 
 
 def _sum(plan: Plan, source: Source, column: Any) -> Any:

@@ -7,6 +7,7 @@ expression is refused where a part of it may overflow, whatever the engine.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -68,10 +69,12 @@ def check_evaluable(tree: Tree, bounds: Mapping[str, tuple[float, float]]) -> No
 
 def _finite(tree: Tree, bounds: Mapping[str, tuple[float, float]], cells: int) -> bool:
     """Whether all of it is finite on boxes that cover the bounds: about as many of them as there are cells."""
-    each = max(round(cells ** (1 / max(len(bounds), 1))), 2 if len(bounds) < _MOST_CUT else 1)
+    each = max(math.floor(cells ** (1 / max(len(bounds), 1)) + 1e-9), 2 if len(bounds) < _MOST_CUT else 1)
     share = np.linspace(0.0, 1.0, each + 1)
     edges = [low * (1 - share) + high * share for low, high in bounds.values()]
-    lows, highs = (np.meshgrid(*parts, indexing="ij") for parts in ([e[:-1] for e in edges], [e[1:] for e in edges]))
+    sides: Any = [e[:-1] for e in edges], [e[1:] for e in edges]
+    # NumPy's grids have 32 axes at most
+    lows, highs = (np.meshgrid(*side, indexing="ij") for side in sides) if each > 1 else sides
     boxes = {name: Interval.of(low.ravel(), high.ravel()) for name, low, high in zip(bounds, lows, highs, strict=True)}
     try:
         read(tree, _Watched(RangeReader(boxes)))

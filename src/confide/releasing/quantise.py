@@ -25,7 +25,7 @@ from typing import Any
 from confide.channel import Channel
 from confide.errors import IncompatibleError
 from confide.expression import Expression
-from confide.expression.database import column_of, double, read_in_database
+from confide.expression.database import Column, column_of, double, read_in_database
 from confide.mechanism import squared_steps
 from confide.mechanism.counts import steps_per_unit
 from confide.published.value import lattice_step
@@ -187,21 +187,29 @@ def quantised(channel: Channel, grid: StepGrid, table: Any, engine: str) -> Any:
     Doubles are clipped to the bounds before s, each column on its own, as the model does; then s is rounded and clamped
     as an integer, which is what the guarantee rests on.
     """
-    columns = engine_columns(channel.statistic)
+    columns, clipped, rounded = engine_columns(channel.statistic), {}, {}
     for name, (low, high) in bounds_by_name(channel.statistic).items():
-        column = columns[name]
-        table = table.mutate(**{column: _between(table[column], double(low), double(high))})
+        clipped[columns[name]] = _between(table[columns[name]], double(low), double(high))
+    # as few stages as can be: they lie within each other, and hundreds of them nobody can write down
+    table = table.mutate(**clipped) if clipped else table
     for index, transform in enumerate(channel.statistic.transforms):
         assert isinstance(transform, Expression)
-        table, value = read_in_database(transform.tree, table, columns, engine)
+        after, value = read_in_database(transform.tree, table, columns, engine)
         # each stage takes time with every record: s has one where it is needed more than once
-        staged = channel.law.answers is not None or grid.step > 1
-        table = table.mutate(**{f"s{index}": column_of(table, value)}) if staged else table
-        s = table[f"s{index}"] if staged else column_of(table, value)
-        table = table.mutate(**{f"rounded{index}": _rounded(channel, grid, s)})
-        ends = (_whole(grid.low[index]), _whole(grid.high[index]))
-        table = table.mutate(**{f"q{index}": _between(table[f"rounded{index}"], *ends)})
-    return table
+        if channel.law.answers is not None or grid.step > 1:
+            after = after.mutate(**{f"s{index}": column_of(after, value)})
+            value = Column(f"s{index}")
+        if after is table:
+            rounded[f"rounded{index}"] = value
+        else:
+            table = after.mutate(**{f"rounded{index}": _rounded(channel, grid, column_of(after, value))})
+    if rounded:
+        table = table.mutate(**{name: _rounded(channel, grid, column_of(table, s)) for name, s in rounded.items()})
+    ends = {
+        f"q{index}": (_whole(low), _whole(high))
+        for index, (low, high) in enumerate(zip(grid.low, grid.high, strict=True))
+    }
+    return table.mutate(**{name: _between(table[f"rounded{name[1:]}"], *pair) for name, pair in ends.items()})
 
 
 def _rounded(channel: Channel, grid: StepGrid, value: Any) -> Any:

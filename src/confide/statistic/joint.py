@@ -28,6 +28,8 @@ from confide.privacy.rounding import root_sum_of_squares_up, sum_up
 
 #: components of which all patterns of signs are tried: beyond, the norm of the widths is what is known
 _MOST_SIGNED = 12
+#: components times columns whose slopes fit in memory: beyond, the norm of the widths as well
+_MOST_SLOPES = 400
 #: how far a bound may lie above a distance that is attained: noise is wider by that share at most
 _GAP = {1: 1e-5, 2: 1e-3}
 #: pairs of boxes that are halved in one round
@@ -41,6 +43,8 @@ def joint_sensitivity(
     widths = [sum_up([high, -low]) for low, high in ranges]
     plain = sum_up(widths) if norm == 1 else root_sum_of_squares_up(widths)
     if len(trees) == 1 or not math.isfinite(plain) or (norm == 1 and len(trees) > _MOST_SIGNED):
+        return plain
+    if len(trees) * len(bounds) > _MOST_SLOPES:
         return plain
     try:
         with np.errstate(all="ignore"):  # what overflows is bounded by infinity
@@ -82,6 +86,8 @@ class _Pairs:
         settled, attained, spent = 0.0, 0.0, 0.0
         boxes, upper, axis = self.boxes, np.full(self.boxes.count, np.inf), np.zeros(self.boxes.count, dtype=int)
         fresh = np.arange(boxes.count)
+        if 2 * self.parts.work(boxes.count) > MOST_WORK:
+            return math.inf  # not even one look can be afforded: nothing is known
         while True:
             spent += 2 * self.parts.work(len(fresh))
             smaller, reached, found, along = self._look(boxes[fresh])

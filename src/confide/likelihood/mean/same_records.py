@@ -69,7 +69,7 @@ class SameRecords(Joint):
     def log_prob(self, theta: jax.Array, values: Sequence[Any]) -> jax.Array:
         """The joint normal density, with nodes that move with θ."""
         mean, covariance = moments(*moving_law(self.models[0].population, self.statistic, theta))
-        return _log_density(self.noises, _joined(values) - mean, covariance / self.models[0].channel.n)
+        return log_density_of_many(self.noises, _joined(values) - mean, covariance / self.models[0].channel.n)
 
     def log_likelihood(self, thetas: Any, values: Sequence[Any]) -> Floats:
         """All θ at once."""
@@ -82,12 +82,12 @@ class SameRecords(Joint):
 def _each(law: AnyRecordLaw, noises: tuple[Noise, ...], n: float, thetas: jax.Array, value: jax.Array) -> jax.Array:
     def one(theta: jax.Array) -> jax.Array:
         mean, covariance = moments(*law.at(theta))
-        return _log_density(noises, value - mean, covariance / n)
+        return log_density_of_many(noises, value - mean, covariance / n)
 
     return jax.vmap(one)(thetas)
 
 
-def _log_density(noises: tuple[Noise, ...], residual: jax.Array, covariance: jax.Array) -> jax.Array:
+def log_density_of_many(noises: tuple[Noise, ...], residual: jax.Array, covariance: jax.Array) -> jax.Array:
     """log density of N(0, covariance) plus independent noise; at most one noise is not Gaussian, and comes last."""
     gaussian = [i for i, noise in enumerate(noises) if noise.normal]
     other = [i for i in range(len(noises)) if i not in gaussian]

@@ -19,6 +19,7 @@ else is missing, and all missing identifiers are in one place, that of the empty
 
 from __future__ import annotations
 
+import hashlib
 import math
 import re
 from collections.abc import Sequence
@@ -80,8 +81,32 @@ def label(column: Any, engine: str) -> Any:
     return ibis.cases((column, ibis.literal("true")), (~column, ibis.literal("false")), else_=_no_text())
 
 
-def code(text: Any, categories: Sequence[str]) -> Any:
+def md5(identifier: Any) -> Any:
+    """The engine's own md5, which all have under that name; missing identifiers are where the empty text is."""
+    import ibis
+
+    kind = identifier.type()
+
+    @ibis.udf.scalar.builtin(name="md5", signature=((kind,), "string"))  # type: ignore[untyped-decorator, unused-ignore]
+    def md5(value: Any) -> Any:
+        """Hexadecimal digits of the MD5 of a text or of bytes."""
+
+    return md5(identifier.coalesce(ibis.literal(b"" if kind.is_binary() else "", kind)))
+
+
+def is_text(identifier: Any, text: str) -> Any:
+    """Whether an identifier is this text, byte by byte: null or false for others.
+
+    A database may compare texts by a collation (`NOCASE`, blanks at the end of `char`), by which a record could be in
+    two groups. Digests have none, and nobody can find another text with the digest of one that is given.
+    """
+    return md5(identifier) == hashlib.md5(text.encode("utf-8", "replace"), usedforsecurity=False).hexdigest()
+
+
+def code(text: Any, categories: Sequence[str], *, collated: bool = False) -> Any:
     """The place of an identifier in a public list, as a double; one more than the last for any other, and for none.
+
+    What comes from a database may be `collated`, and is compared by digests.
 
     >>> import ibis
     >>> ibis.to_sql(code(ibis.table({"ward": "string"}).ward, ["a"]).name("code"), dialect="duckdb").count("CASE")
@@ -89,9 +114,12 @@ def code(text: Any, categories: Sequence[str]) -> Any:
     """
     import ibis
 
-    kind = text.type()
-    known = [ibis.literal(each.encode() if kind.is_binary() else each, kind) for each in categories]
-    branches = [(text == each, double(float(place))) for place, each in enumerate(known)]
+    kind, found = text.type(), text
+    known = [each.encode() if kind.is_binary() else each for each in categories]
+    if collated:
+        found = md5(text)
+        known = [hashlib.md5(each.encode(), usedforsecurity=False).hexdigest() for each in categories]
+    branches = [(found == ibis.literal(each, found.type()), double(float(i))) for i, each in enumerate(known)]
     return ibis.cases(*branches, else_=double(float(len(categories))))
 
 

@@ -189,7 +189,7 @@ def _of_database(connection: Any, table: Any, asked: Asked, also: str | None) ->
         )
     found = chosen(asked, list(table.columns), also)
     columns = table.select(**{name: table[column] for name, column in found.items()})
-    readable = _readable(columns, connection.name, asked, also)
+    readable = _readable(columns, connection.name, asked, also, collated=True)
     if connection.name != "duckdb":
         return Source(connection, readable)
     check_functions(connection)
@@ -209,7 +209,7 @@ def _without_statistics(table: Any, values: Sequence[Value]) -> Any:
     return table.mutate(**{each.name: table[each.name] + ibis.random() * ibis.literal(0.0) for each in values})
 
 
-def _readable(table: Any, engine: str, asked: Asked, also: str | None) -> Any:
+def _readable(table: Any, engine: str, asked: Asked, also: str | None, *, collated: bool = False) -> Any:
     """The table of doubles and identifiers from one of the columns as they are, by their declared types."""
     found = {}
     for value in values_of(asked):
@@ -219,7 +219,7 @@ def _readable(table: Any, engine: str, asked: Asked, also: str | None) -> Any:
             named = "" if value.column is None else f" {value.column!r}"
             wants = "numbers" if value.categories is None else "texts or whole numbers"
             raise DataError(f"the column{named} holds {cells.type()}, not {wants}; convert it before the release")
-        found[value.name] = read if value.categories is None else code(read, value.categories)
+        found[value.name] = read if value.categories is None else code(read, value.categories, collated=collated)
     if also is not None:
         found["id"] = identifier(table["id"], engine)
         if found["id"] is None:
