@@ -149,6 +149,8 @@ class DatasetForm(_Input):
 
     dataset: str
     budget: Guarantee
+    #: which data sets are neighbours in what the budget limits
+    neighbours: Literal["replace-one", "add-remove"]
     spent: Guarantee | None
     left: Guarantee | None
     releases: list[ReleaseForm]

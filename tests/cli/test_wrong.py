@@ -177,7 +177,7 @@ def scene(tmp_path, people):
     """The files that wrong command lines name."""
     (tmp_path / "broken.toml").write_text("population = = 3")
     (tmp_path / "unknown.toml").write_text('popluation = "normal"')
-    (tmp_path / "typed.toml").write_text('n = "100"')
+    (tmp_path / "typed.toml").write_text('n = "many"')
     (tmp_path / "broken.json").write_text("{ not a release, and no database either " * 20)
     cf.Ledger(tmp_path / "budget.db").open("people", budget=cf.PureDP(1.0))
 

@@ -71,7 +71,7 @@ def glob(folder, data):
 READERS = {
     "dict": lambda folder, data: data,
     "objects": lambda folder, data: pd.DataFrame(data, dtype=object),
-    "inferred": lambda folder, data: pd.DataFrame({**data, "ward": as_texts(data["ward"])}),
+    "inferred": lambda folder, data: pd.DataFrame(data | {name: as_texts(data[name]) for name in data if name == "ward"}),
     "polars": lambda folder, data: pl.DataFrame(
         {"age": as_doubles(data["age"]), "cost": pl.Series(as_texts(data["cost"])), "ward": pl.Series(data["ward"], dtype=pl.Object)}
     ),

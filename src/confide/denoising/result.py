@@ -26,7 +26,7 @@ class TrueCounts:
     >>> channel = cf.Channel(cf.Histogram("sex", categories=["f", "m"]), cf.Laplace(scale=2.0, step=1), n=None)
     >>> known = cf.denoise(cf.Release(channel, [31.0, 24.0, 0.0]))
     >>> print(known.interval(0.9)[0])
-    [26. 36.]
+    [26. 35.]
     """
 
     cells: tuple[str, ...]
@@ -56,7 +56,7 @@ class TrueCounts:
         >>> import confide as cf
         >>> channel = cf.Channel(cf.Count(), cf.Laplace(scale=1.0, step=1))
         >>> print(cf.denoise(cf.Release(channel, 40.0)).interval(0.5))
-        [[39. 41.]]
+        [[39. 40.]]
         """
         if not 0 < probability < 1:
             raise InvalidArgument("probability", probability, "is not between 0 and 1", "use for example 0.9")
@@ -93,7 +93,7 @@ class TrueCounts:
         >>> import confide as cf
         >>> print(cf.denoise(cf.Release(cf.Channel(cf.Count(), cf.Laplace(scale=1.0, step=1)), 40.0)).summary())
                mean        sd    5%   95%
-        count  40.0  1.356914  38.0  42.0
+        count  40.0  1.356962  38.0  42.0
         """
         import pandas
 

@@ -42,7 +42,7 @@ def denoise(
     >>> published = cf.Release(cf.Channel(sexes, cf.Laplace(scale=2.0, step=1), n=100), [57.0, 40.0, 1.0])
     >>> known = denoise(published)
     >>> print(known.mean.round(3), known.mean.sum().round(6))
-    [57.704 40.704  1.593] 100.0
+    [57.667 40.667  1.667] 100.0
     """
     release = _one(releases)
     cuts = _cuts(release.channel)

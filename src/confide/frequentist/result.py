@@ -71,7 +71,7 @@ class Estimate:
         >>> channel = cf.Channel(cf.Mean("x", bounds=(0, 1)), cf.Laplace(cf.PureDP(1.0)), n=1000)
         >>> found = cf.estimate(cf.populations.bernoulli(), cf.Release(channel, 0.31), method="ratio")
         >>> found.deviance("probability", [0.28, 0.31]).round(3)
-        array([4.042, 0.   ])
+        array([4.335, 0.   ])
         """
         if self._deviance is None or name not in self.theta:
             raise InvalidArgument("name", name, "has no likelihood ratio here", "use estimate(method='ratio')")

