@@ -53,7 +53,7 @@ WRONG = [
     (["compare", "nowhere.toml"], 2, "nowhere.toml"),
     (["compare", "broken.toml"], 2, "not TOML"),
     (["compare", "unknown.toml"], 2, "did you mean population?"),
-    (["compare", "typed.toml"], 2, "n is not a whole number"),
+    (["compare", "typed.toml", "--theta", "2"], 1, "is no number of records"),
     (["infer", *line("", **PRIOR)[1:]], 2, "--value"),
     (["infer", "release.json", "--population", "normal_variance"], 2, "--prior is missing"),
     (["optimize", "--population", "bernoulli", "--n", "9", "--theta", "0.5"], 2, "--privacy is missing"),
@@ -177,7 +177,10 @@ def scene(tmp_path, people):
     """The files that wrong command lines name."""
     (tmp_path / "broken.toml").write_text("population = = 3")
     (tmp_path / "unknown.toml").write_text('popluation = "normal"')
-    (tmp_path / "typed.toml").write_text('n = "many"')
+    study = (
+        'population = "normal_variance"\nstatistic = "mean abs(x)"\nbounds = [-10, 10]\nmechanism = "laplace pure:1"'
+    )
+    (tmp_path / "typed.toml").write_text(study + '\nn = "many"')
     (tmp_path / "broken.json").write_text("{ not a release, and no database either " * 20)
     cf.Ledger(tmp_path / "budget.db").open("people", budget=cf.PureDP(1.0))
 
