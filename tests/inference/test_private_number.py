@@ -52,16 +52,6 @@ def test_posterior_of_a_share_and_of_n(releases, prior):
     assert list(found.summary().index) == ["probability", "n"]
 
 
-def test_where_the_normal_law_stands_in_it_is_said(monkeypatch):
-    two = ONE_OR_BOTH["two releases"]
-    assert cf.infer(BERNOULLI, two, FLAT, same_records=True, draws=500).diagnostics.warnings == ()
-    chains = cf.infer(BERNOULLI, two, FLAT, same_records=True, method="mh", chains=2, warmup=100, draws=100)
-    assert "not computed exactly in the chains" in " ".join(chains.diagnostics.warnings)
-    monkeypatch.setattr("confide.likelihood.totals.terms.MOST_NUMBERS", 10)  # no window is as narrow
-    found = cf.infer(BERNOULLI, two, FLAT, same_records=True, draws=500)
-    assert "the exact likelihood could not be computed everywhere: for probability" in found.diagnostics.warnings[-1]
-
-
 def test_a_known_number_is_a_public_one():
     private = [cf.Release(cf.Channel(cf.Sum("x", (0, 20)), cf.Laplace(scale=9.0)), 130.0)]
     public = cf.Release(cf.Channel(cf.Sum("x", (0, 20)), cf.Laplace(scale=9.0), n=60), 130.0)
