@@ -23,6 +23,8 @@ STATISTICS = {
     "count": "Count",
     "histogram": "Histogram",
 }
+#: the number that a statistic is made with beside its expression: a command line has it after the word, a file by name
+STATISTIC_NUMBERS = {"quantile": "q"}
 MECHANISMS = {
     "laplace": "Laplace",
     "gaussian": "Gaussian",
@@ -32,6 +34,8 @@ MECHANISMS = {
     "exponential": "Exponential",
     "noiseless": "Noiseless",
 }
+#: what mechanisms may be made with beside their guarantee, as files and command lines call it
+MECHANISM_OPTIONS = ("scale", "step", "alpha", "beta", "cap")
 FAMILIES = {
     "power": "Power",
     "clip": "Clip",

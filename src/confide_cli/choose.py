@@ -140,10 +140,10 @@ def in_words(channel: Any) -> str:
     """The options that describe a channel, for the next command line."""
     statistic, mechanism = channel.statistic, channel.mechanism
     head = next(word for word, name in registry.STATISTICS.items() if name == type(statistic).__name__)
-    level = f" {statistic.q:g}" if head == "quantile" else ""
+    level = f" {getattr(statistic, registry.STATISTIC_NUMBERS[head]):g}" if head in registry.STATISTIC_NUMBERS else ""
     what = ", ".join(str(transform) for transform in statistic.transforms)
     noise = next(word for word, name in registry.MECHANISMS.items() if name == type(mechanism).__name__)
-    options = {name: getattr(mechanism, name, None) for name in ("scale", "step", "alpha", "beta", "cap")}
+    options = {name: getattr(mechanism, name, None) for name in registry.MECHANISM_OPTIONS}
     given = ", ".join(f"{name}={value!r}" for name, value in options.items() if value is not None)
     low, high = statistic.bounds
     guarantee = "" if mechanism.privacy is None or noise == "noiseless" else f" --privacy {_privacy(mechanism.privacy)}"

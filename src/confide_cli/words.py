@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from confide.errors import InvalidArgument
-from confide.registry import FAMILIES, GUARANTEES, MECHANISMS, POPULATIONS, STATISTICS
+from confide.registry import FAMILIES, GUARANTEES, MECHANISMS, POPULATIONS, STATISTIC_NUMBERS, STATISTICS
 
 #: chosen: each point of a grid costs an information or a posterior
 _MOST_POINTS = 100_000
@@ -207,9 +207,9 @@ def read_statistic(text: str, bounds: Any, categories: Any = None) -> Any:
         return build()
     if head == "histogram":
         return read_histogram(rest)
-    if head == "quantile":
+    if head in STATISTIC_NUMBERS:
         level, _, rest = rest.strip().partition(" ")
-        options["q"] = read_number("--statistic", level)
+        options[STATISTIC_NUMBERS[head]] = read_number("--statistic", level)
     parts = _split(rest.strip() or "x")
     if categories:
         options["categories"] = categories

@@ -3,13 +3,36 @@
 import jax
 import numpy as np
 import pytest
+from scipy import optimize
 
 import confide as cf
-from confide.frequentist.exact import p_values, sets_of_many
+from confide.frequentist.exact import p_values
 from confide.likelihood import choose_route
 
 #: U: their mean width of 95% intervals over 1000 releases
 PUBLISHED = {10: 6.071, 20: 4.956, 100: 7.307}
+
+
+def sets_of_many(table, line, alpha):
+    """The hull (Y, 2) of {p ≥ α} of many values, from p-values (M, Y) on a line of coordinates, by interpolation."""
+    with np.errstate(divide="ignore"):
+        excess = np.log(np.maximum(table, 1e-300)) - np.log(alpha)
+    hulls = np.full((table.shape[1], 2), np.nan)
+    for column, row in enumerate(excess.T):
+        inside = np.flatnonzero(row >= 0)
+        if inside.size:
+            hulls[column] = crossing(line, row, inside[0], -1), crossing(line, row, inside[-1], 1)
+    return hulls
+
+
+def crossing(line, row, at, side):
+    """Where the excess passes 0 beside a point that is inside, by a cubic through four points."""
+    if not 0 <= at + side < row.size:
+        return side * np.inf
+    first = int(np.clip(min(at, at + side) - 1, 0, row.size - 4))
+    cubic = np.polynomial.Polynomial.fit(line[first : first + 4], row[first : first + 4], 3)
+    low, high = sorted((line[at], line[at + side]))
+    return float(optimize.brentq(cubic, low, high)) if cubic(low) * cubic(high) < 0 else float(line[at])
 
 
 def table(high, releases=1000):

@@ -22,7 +22,8 @@ from confide.expression.evaluate import evaluate
 from confide.expression.interval import Interval, UndefinedError
 from confide.expression.rounding import Array, Mask
 from confide.expression.specialise import specialise
-from confide.expression.tree import COMPARISONS, Call, Interp, Number, Tree, Variable, nodes, read
+from confide.expression.switches import apart, meetings
+from confide.expression.tree import Number, Tree, Variable, nodes, read
 from confide.expression.work import Work, size
 
 #: how near a root or a turning point is found, as a share of the bounds: 128 units in the last place of it
@@ -100,7 +101,7 @@ def _growing_kinks(tree: Tree, low: float, high: float, work: Work) -> Iterator[
     """
     points = [low, high]
     for node in nodes(tree):
-        switches = _switches(node)
+        switches = [_root_of(a, b) for a, b in meetings(node)]
         found = [switch for switch in switches if isinstance(switch, float) and low < switch < high]
         if found:
             points = sorted({*points, *found})
@@ -116,32 +117,12 @@ def _growing_kinks(tree: Tree, low: float, high: float, work: Work) -> Iterator[
             yield points[1:-1]
 
 
-def _switches(node: Tree) -> list[Tree | float]:
-    """Expressions whose roots are the switching points of a node, or the points where they are plain to see."""
-    match node:
-        case Call("absolute" | "sign", (a,)):
-            return [_root_of(a, Number(0.0))]
-        case Call("clip", (a, low, high)):
-            above = a if isinstance(low, Number) and isinstance(high, Number) else Call("maximum", (a, low))
-            return [_root_of(a, low), _root_of(above, high)]
-        case Call("where", (condition, _, _)):
-            decided = isinstance(condition, Call) and condition.operation in COMPARISONS
-            return [] if decided else [condition]
-        case Call(operation, (a, b)) if operation in COMPARISONS or operation in ("minimum", "maximum"):
-            return [_root_of(a, b)]
-        case Interp(argument, knots, _):
-            return [_root_of(argument, Number(knot)) for knot in knots]
-        case _:
-            return []
-
-
 def _root_of(a: Tree, b: Tree) -> Tree | float:
+    """What has a root where two expressions meet, or the point itself where it is plain to see."""
     match a, b:
         case (Variable(), Number(value)) | (Number(value), Variable()):
             return value
-        case _, Number(0.0):
-            return a
-    return Call("subtract", (a, b))
+    return apart(a, b)
 
 
 def _value(tree: Tree, x: float) -> float:

@@ -33,22 +33,33 @@ def variables(tree: Tree) -> frozenset[str]:
 
 def _of(node: Tree) -> list[Tree]:
     match node:
-        case Call("absolute" | "sign" | "sqrt", (a,)):
+        case Call("sqrt", (a,)):
             return [a]
         case Call("power", (a, Number(exponent))) if exponent != int(exponent) or exponent < 0:
             return [a]
+        case _:
+            return [apart(a, b) for a, b in meetings(node)]
+
+
+def meetings(node: Tree) -> list[tuple[Tree, Tree]]:
+    """The pairs of expressions that change order where a node changes its branch."""
+    match node:
+        case Call("absolute" | "sign", (a,)):
+            return [(a, Number(0.0))]
         case Call("clip", (a, low, high)):
-            return [_apart(a, low), _apart(a, high)]
+            above = a if isinstance(low, Number) and isinstance(high, Number) else Call("maximum", (a, low))
+            return [(a, low), (above, high)]
         case Call("where", (condition, _, _)):
             decided = isinstance(condition, Call) and condition.operation in COMPARISONS
-            return [] if decided else [condition]
+            return [] if decided else [(condition, Number(0.0))]
         case Call(operation, (a, b)) if operation in COMPARISONS or operation in ("minimum", "maximum"):
-            return [_apart(a, b)]
+            return [(a, b)]
         case Interp(argument, knots, _):
-            return [_apart(argument, Number(knot)) for knot in knots]
+            return [(argument, Number(knot)) for knot in knots]
         case _:
             return []
 
 
-def _apart(a: Tree, b: Tree) -> Tree:
+def apart(a: Tree, b: Tree) -> Tree:
+    """Their difference, as short as it can be written."""
     return a if b == Number(0.0) else Call("subtract", (a, b))

@@ -106,25 +106,3 @@ def level_set(excess: Callable[[Floats], Floats], points: Floats) -> list[Interv
         ends.append(float(root))
     ends += [np.inf] if inside[-1] else []
     return list(zip(ends[::2], ends[1::2], strict=True))
-
-
-def sets_of_many(table: Floats, line: Floats, alpha: float) -> Floats:
-    """The hull (Y, 2) of {p ≥ α} of many values, from p-values (M, Y) on a line of coordinates, by interpolation."""
-    with np.errstate(divide="ignore"):
-        excess = np.log(np.maximum(table, 1e-300)) - np.log(alpha)
-    hulls = np.full((table.shape[1], 2), np.nan)
-    for column, row in enumerate(excess.T):
-        inside = np.flatnonzero(row >= 0)
-        if inside.size:
-            hulls[column] = _crossing(line, row, inside[0], -1), _crossing(line, row, inside[-1], 1)
-    return hulls
-
-
-def _crossing(line: Floats, row: Floats, at: int, side: int) -> float:
-    """Where the excess passes 0 beside a point that is inside, by a cubic through four points."""
-    if not 0 <= at + side < row.size:
-        return side * np.inf
-    first = int(np.clip(min(at, at + side) - 1, 0, row.size - 4))
-    cubic = np.polynomial.Polynomial.fit(line[first : first + 4], row[first : first + 4], 3)
-    low, high = sorted((line[at], line[at + side]))
-    return float(optimize.brentq(cubic, low, high)) if cubic(low) * cubic(high) < 0 else float(line[at])

@@ -182,6 +182,17 @@ class Mechanism(ABC):
         return two_records(self.guarantee(statistic, None))
 
 
+class Calibrated(Mechanism):
+    """A mechanism that is always made from a guarantee, and keeps it wherever it can be calibrated."""
+
+    privacy: Privacy
+
+    def guarantee(self, statistic: Statistic, n: int | None) -> Privacy:
+        """The promised guarantee."""
+        self.calibrate(statistic, n)
+        return self.privacy
+
+
 def options_repr(mechanism: Any) -> str:
     """A mechanism as it is written: its guarantee, then only the options that were given."""
     texts = [f"{f.name}={getattr(mechanism, f.name)!r}" for f in dataclasses.fields(mechanism)]

@@ -12,7 +12,7 @@ from jax.scipy.special import logsumexp
 from jaxtyping import Array, Float, Int
 
 from confide._final import final
-from confide.mechanism.base import Law, Mechanism, accept_privacy, options_repr, order_range, set_cap, window_cap
+from confide.mechanism.base import Calibrated, Law, accept_privacy, options_repr, order_range, set_cap, window_cap
 from confide.mechanism.calibration import refuse_noise
 from confide.mechanism.noise import OWN
 from confide.privacy import Privacy, PureDP
@@ -91,7 +91,7 @@ class ExponentialLaw(Law):
 
 
 @dataclass(frozen=True, repr=False)
-class Exponential(Mechanism):
+class Exponential(Calibrated):
     """A point of the range, each with a probability that falls with the ranks between it and the order statistic.
 
     Let j(y) be the number of records below y. The number of ranks between y and the two intervals next to s_m
@@ -131,11 +131,6 @@ class Exponential(Mechanism):
         monotone = order.rank(count) in (1, count)
         rate = self.privacy.epsilon if monotone else self.privacy.epsilon / 2
         return ExponentialLaw(rate or refuse_noise(self.privacy), low, high, window_cap(self, rate, count))
-
-    def guarantee(self, statistic: Statistic, n: int | None) -> Privacy:
-        """The promised guarantee."""
-        self.calibrate(statistic, n)
-        return self.privacy
 
     __repr__ = options_repr
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri, ndtri_exp
 
 from confide._final import final
-from confide.mechanism.base import Law, Mechanism, accept_privacy, misfit, options_repr
+from confide.mechanism.base import Calibrated, Law, accept_privacy, misfit, options_repr
 from confide.mechanism.calibration import largest, refuse_noise
 from confide.mechanism.noise import OWN
 from confide.privacy import GDP, ZCDP, ApproxDP, Privacy, PureDP
@@ -89,7 +89,7 @@ class ResponseLaw(Law):
 
 
 @dataclass(frozen=True, repr=False)
-class RandomizedResponse(Mechanism):
+class RandomizedResponse(Calibrated):
     """Randomized response on `Each` record's s(x), where s takes finitely many values.
 
     The levels themselves are released, so that the value is on the scale of the statistic.
@@ -115,11 +115,6 @@ class RandomizedResponse(Mechanism):
             misfit(self, statistic, problem, "use a comparison such as 'x > 2', or Laplace")
         check_count(n)
         return ResponseLaw(levels, keep_probability(self.privacy, len(levels)))
-
-    def guarantee(self, statistic: Statistic, n: int | None) -> Privacy:
-        """The promised guarantee: a record takes part in its own answer only."""
-        self.calibrate(statistic, n)
-        return self.privacy
 
     __repr__ = options_repr
 

@@ -14,8 +14,8 @@ from jaxtyping import Array, Float
 
 from confide._final import final
 from confide.mechanism.base import (
+    Calibrated,
     Law,
-    Mechanism,
     accept_privacy,
     options_repr,
     order_range,
@@ -143,7 +143,7 @@ class SmoothCauchyLaw(SmoothLaw):
 
 
 @dataclass(frozen=True, repr=False)
-class SmoothMechanism(Mechanism):
+class SmoothMechanism(Calibrated):
     """What the two mechanisms share: a pair (α, β), given or calibrated, and the number of ranks to look at."""
 
     privacy: Privacy
@@ -168,11 +168,6 @@ class SmoothMechanism(Mechanism):
         _, low, high = order_range(self, statistic)
         alpha, beta = self.smoothing()
         return alpha, beta, low, high, window_cap(self, beta, check_count(n))
-
-    def guarantee(self, statistic: Statistic, n: int | None) -> Privacy:
-        """The promised guarantee."""
-        self.calibrate(statistic, n)
-        return self.privacy
 
     __repr__ = options_repr
 

@@ -22,7 +22,7 @@ from confide._random import as_key
 from confide.inference import Walk
 from confide.inference.kernel import Kernel
 from confide.inference.kernel.proposal import Proposal
-from confide.inference.target.base import Latent, Target
+from confide.inference.target.base import Anew, Latent, Target
 from confide.paper.moments import clipped_moments
 from confide.paper.settings import BOUND
 
@@ -67,7 +67,7 @@ class PowerMean(Target):
         return (log_f - jnp.abs(self.value - latents) / self.scale - jnp.log(2.0 * self.scale))[:, None]
 
 
-class PowerEach(Target):
+class PowerEach(Anew):
     """|x_t|^power of each record with Laplace noise: a block of z for each (Algorithm 8)."""
 
     prior: Any
@@ -79,11 +79,6 @@ class PowerEach(Target):
     def noise(self, key: jax.Array, count: int) -> Latent:
         """z of every record."""
         return jax.random.normal(key, (count, self.n))
-
-    def draw(self, key: jax.Array, theta: jax.Array, other: jax.Array, current: Latent, count: int) -> Latent:
-        """z anew."""
-        del theta, other, current
-        return self.noise(key, count)
 
     def log_weight(self, theta: jax.Array, latents: Latent, first: jax.Array, second: jax.Array) -> jax.Array:
         """log g(y_t | |x_t|^power), x = √θ·z clipped."""

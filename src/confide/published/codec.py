@@ -22,7 +22,7 @@ from confide.published.records import Records
 from confide.published.release import Entry, Release
 from confide.published.terms import decode_part, decode_privacy, encode_part, encode_privacy
 from confide.published.value import Integers
-from confide.registry import members
+from confide.registry import MECHANISM_OPTIONS, STATISTIC_NUMBERS, STATISTICS, members
 from confide.statistic import Statistic
 from confide.statistic.columns import ColumnBounds
 
@@ -34,9 +34,8 @@ if TYPE_CHECKING:
 FORMAT = "confide-release"
 VERSION, OLDEST = 3, 2
 
-#: the classes that a file can name, and the options of mechanisms that it writes where they were given
+#: the classes that a file can name
 _STATISTICS, _MECHANISMS = map(members, ("statistic", "mechanism"))
-_OPTIONS = ("scale", "step", "alpha", "beta", "cap")
 
 
 def _encode_statistic(statistic: Statistic) -> dict[str, Any]:
@@ -63,7 +62,7 @@ def _encode_mechanism(mechanism: Mechanism) -> dict[str, Any]:
     kind = type(mechanism).__name__
     if _MECHANISMS.get(kind) is not type(mechanism):
         raise IncompatibleError(f"{mechanism!r} is not one of {', '.join(_MECHANISMS)}, so no file can describe it")
-    options = {name: getattr(mechanism, name, None) for name in _OPTIONS}
+    options = {name: getattr(mechanism, name, None) for name in MECHANISM_OPTIONS}
     form = {"kind": kind} | {name: value for name, value in options.items() if value is not None}
     if mechanism.privacy is not None and kind != "Noiseless":
         form["privacy"] = encode_privacy(mechanism.privacy)
@@ -132,12 +131,13 @@ def _decode_statistic(given: StatisticForm) -> Statistic:
     if (histogram := decode_cells(given)) is not None:
         return histogram
     assert given.expressions is not None and given.bounds is not None  # `decode_cells` has looked
-    quantile = given.kind == "Quantile"
-    if (given.q is None) == quantile:
-        raise FileError(f"a {given.kind} {'needs' if quantile else 'has no'} level q")
+    own = next((name for word, name in STATISTIC_NUMBERS.items() if STATISTICS[word] == given.kind), None)
+    for name in STATISTIC_NUMBERS.values():
+        if (getattr(given, name) is None) == (name == own):
+            raise FileError(f"a {given.kind} {'needs' if name == own else 'has no'} level {name}")
     several = len(given.expressions) > 1
     expression: Any = given.expressions if several else given.expressions[0]
-    level: dict[str, Any] = {"q": given.q} if quantile else {}
+    level: dict[str, Any] = {} if own is None else {own: getattr(given, own)}
     bounds: Any
     if isinstance(given.bounds, dict):
         bounds = {name: tuple(pair) for name, pair in given.bounds.items()}
@@ -156,7 +156,7 @@ def _decode_statistic(given: StatisticForm) -> Statistic:
 def decode_channel(form: ChannelForm) -> Channel:
     """The channel of a form, through the same constructors that a user calls."""
     statistic = _decode_statistic(form.statistic)
-    options = {name: value for name in _OPTIONS if (value := getattr(form.mechanism, name)) is not None}
+    options = {name: value for name in MECHANISM_OPTIONS if (value := getattr(form.mechanism, name)) is not None}
     if form.mechanism.privacy is not None:
         options["privacy"] = decode_privacy(form.mechanism.privacy.model_dump())
     try:

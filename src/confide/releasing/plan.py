@@ -125,6 +125,12 @@ def _planned(channel: Channel) -> Plan:
             )
         check_evaluable(transform.tree, bounds_by_name(channel.statistic))
     _check_form(channel)
+    statistic = channel.statistic
+    if not (statistic.averages or statistic.totals or statistic.ranked or statistic.per_record):
+        raise IncompatibleError(
+            f"{statistic!r} is neither a sum nor a rank nor a value of each record, which is what engines compute in "
+            "whole numbers; it can be modelled, and Release(channel, value) takes what somebody else published"
+        )
     match channel.law:
         case SmoothLaw():
             smooth = Smooth(channel, grid_of(channel))

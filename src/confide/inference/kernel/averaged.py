@@ -7,30 +7,26 @@ ratio together, with sums over copies inside a block and a product across blocks
 
 from __future__ import annotations
 
-from typing import Any
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 
 from confide.inference.kernel.base import (
     Info,
-    Kernel,
+    LatentKernel,
     State,
     accept,
     choose,
     index_by_share,
     join,
-    latent_start,
     shares_of,
     weights_at,
-    with_latent,
 )
 from confide.inference.kernel.proposal import Proposal
 from confide.inference.target.base import Target
 
 
-class Averaged(Kernel):
+class Averaged(LatentKernel):
     """`copies` is the paper's N, the current latent included.
 
     With `refresh` the latent is drawn anew from the copies on rejection too (a Gibbs draw of the index, valid in all
@@ -39,14 +35,6 @@ class Averaged(Kernel):
 
     copies: int = eqx.field(static=True)
     refresh: bool = eqx.field(static=True, default=True)
-
-    def init(self, key: jax.Array, target: Target, theta: jax.Array, latent: Any = None) -> State:
-        """A latent at θ."""
-        return with_latent(key, target, theta, latent)
-
-    def start(self, key: jax.Array, target: Target, theta: jax.Array) -> tuple[State, jax.Array]:
-        """A latent that fits the value."""
-        return latent_start(key, target, theta)
 
     def step(self, key: jax.Array, target: Target, proposal: Proposal, state: State) -> tuple[State, Info]:
         """Propose θ', average the ratio over copies, accept, choose a copy by its weight at where the chain now is."""

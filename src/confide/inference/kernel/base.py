@@ -71,6 +71,18 @@ class Kernel(eqx.Module):
         """One iteration."""
 
 
+class LatentKernel(Kernel):
+    """A kernel whose state holds one latent and its weight."""
+
+    def init(self, key: jax.Array, target: Target, theta: jax.Array, latent: Any = None) -> State:
+        """A latent at θ."""
+        return with_latent(key, target, theta, latent)
+
+    def start(self, key: jax.Array, target: Target, theta: jax.Array) -> tuple[State, jax.Array]:
+        """A latent that fits the value."""
+        return latent_start(key, target, theta)
+
+
 def accept(uniform: jax.Array, log_ratio: jax.Array) -> jax.Array:
     """True with probability min(1, ratio). A ratio that is not a number (zero against zero) is a rejection.
 

@@ -2,36 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
 
 from confide.inference.kernel.base import (
     Info,
-    Kernel,
+    LatentKernel,
     State,
     accept,
     choose,
     join,
-    latent_start,
     weights_at,
-    with_latent,
 )
 from confide.inference.kernel.proposal import Proposal
 from confide.inference.target.base import Target
 
 
-class WithinGibbs(Kernel):
+class WithinGibbs(LatentKernel):
     """Each block of the latent is proposed from its reference at θ and accepted by its weight."""
-
-    def init(self, key: jax.Array, target: Target, theta: jax.Array, latent: Any = None) -> State:
-        """A latent at θ."""
-        return with_latent(key, target, theta, latent)
-
-    def start(self, key: jax.Array, target: Target, theta: jax.Array) -> tuple[State, jax.Array]:
-        """A latent that fits the value."""
-        return latent_start(key, target, theta)
 
     def step(self, key: jax.Array, target: Target, proposal: Proposal, state: State) -> tuple[State, Info]:
         """The latent's blocks one by one, then θ."""

@@ -70,6 +70,24 @@ class Target(eqx.Module):
         return jnp.sum(self.log_weight(theta, one, theta, theta))
 
 
+class Anew(Target):
+    """A target whose latents are the noise itself, drawn anew whatever θ and the current one are."""
+
+    def draw(self, key: jax.Array, theta: jax.Array, other: jax.Array, current: Latent, count: int) -> Latent:
+        """Copies that have nothing to do with the current one."""
+        del theta, other, current
+        return self.noise(key, count)
+
+
+class NothingLatent(Anew):
+    """A target whose latent is empty."""
+
+    def noise(self, key: jax.Array, count: int) -> Latent:
+        """Nothing."""
+        del key
+        return jnp.zeros((count, 0))
+
+
 def gaussian_move(key: jax.Array, noise: jax.Array, correlation: jax.Array) -> jax.Array:
     """An autoregressive step that keeps standard normal numbers standard normal (Deligiannidis et al. 2018)."""
     return correlation * noise + jnp.sqrt(1 - correlation**2) * jax.random.normal(key, noise.shape)

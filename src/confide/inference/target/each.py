@@ -6,13 +6,13 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from confide.inference.target.base import Latent, Target, gaussian_move
+from confide.inference.target.base import Anew, Latent, Target, gaussian_move
 from confide.model import Model
 from confide.population.noise import draw, is_normal
 from confide.prior import Prior
 
 
-class EachTarget(Target):
+class EachTarget(Anew):
     """z_t of each record, with weight h(y_t | z_t, θ)."""
 
     prior: Prior
@@ -22,11 +22,6 @@ class EachTarget(Target):
     def noise(self, key: jax.Array, count: int) -> Latent:
         """z ~ μ."""
         return draw(self.model.population, key, (count, self.model.channel.n))
-
-    def draw(self, key: jax.Array, theta: jax.Array, other: jax.Array, current: Latent, count: int) -> Latent:
-        """z anew for every record."""
-        del theta, other, current
-        return self.noise(key, count)
 
     def perturb(self, key: jax.Array, noise: Latent, correlation: jax.Array) -> Latent:
         """Autoregressive for normal noise; otherwise each number stays or is drawn anew."""

@@ -8,11 +8,11 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from confide.inference.target.base import Latent, Target
+from confide.inference.target.base import Latent, NothingLatent
 from confide.prior import Prior
 
 
-class MarginalTarget(Target):
+class MarginalTarget(NothingLatent):
     """A likelihood that can be computed; the latent is empty."""
 
     prior: Prior
@@ -20,18 +20,8 @@ class MarginalTarget(Target):
     likelihood: Any = eqx.field(static=True)
     values: tuple[jax.Array, ...]
 
-    def draw(self, key: jax.Array, theta: jax.Array, other: jax.Array, current: Latent, count: int) -> Latent:
-        """Nothing, so many times."""
-        del key, theta, other, current
-        return jnp.zeros((count, 0))
-
     def log_weight(self, theta: jax.Array, latents: Latent, first: jax.Array, second: jax.Array) -> jax.Array:
         """log p(y | θ)."""
         del first, second
         log_p = self.likelihood.log_prob(theta, self.values)
         return jnp.broadcast_to(log_p, (latents.shape[0], 1))
-
-    def noise(self, key: jax.Array, count: int) -> Latent:
-        """Nothing."""
-        del key
-        return jnp.zeros((count, 0))

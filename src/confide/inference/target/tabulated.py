@@ -18,7 +18,7 @@ from confide.inference.quadrature import line
 from confide.inference.quadrature.fallback import Careful
 from confide.inference.quadrature.grid import COSTLY, log_density, narrowed
 from confide.inference.quadrature.table import ChainTable, tabulated, through
-from confide.inference.target.base import Latent, Target
+from confide.inference.target.base import Latent, NothingLatent
 from confide.likelihood.joint_law import Joint
 from confide.prior import Prior, at_free
 
@@ -30,7 +30,7 @@ def log_likelihood_on(line_: line.PosteriorLine, prior: Prior) -> tuple[np.ndarr
     return free, np.log(density) - np.asarray(at_free(prior, free[:, None])[1])
 
 
-class TabulatedTarget(Target):
+class TabulatedTarget(NothingLatent):
     """log p(y | θ) by a table; the latent is empty."""
 
     prior: Prior
@@ -56,16 +56,6 @@ class TabulatedTarget(Target):
             except AccuracyError:
                 pass  # it is not smooth somewhere: as many knots as the posterior's moments need
         return cls(prior, through(*log_likelihood_on(line.integrate(posterior, first, last, care), prior)))
-
-    def draw(self, key: jax.Array, theta: jax.Array, other: jax.Array, current: Latent, count: int) -> Latent:
-        """Nothing, so many times."""
-        del key, theta, other, current
-        return jnp.zeros((count, 0))
-
-    def noise(self, key: jax.Array, count: int) -> Latent:
-        """Nothing."""
-        del key
-        return jnp.zeros((count, 0))
 
     def log_weight(self, theta: jax.Array, latents: Latent, first: jax.Array, second: jax.Array) -> jax.Array:
         """The spline at θ, −∞ beyond its ends."""

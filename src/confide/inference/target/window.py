@@ -29,7 +29,7 @@ from confide._compile import FAST_COMPILE, materialize
 from confide._random import as_key
 from confide.errors import IncompatibleError
 from confide.inference.target import quantiles
-from confide.inference.target.base import Latent, Target
+from confide.inference.target.base import Anew, Latent
 from confide.likelihood import ROUTES
 from confide.likelihood.rank.pool import window_model
 from confide.likelihood.rank.window import Ranks, outward, outward_tails
@@ -82,7 +82,7 @@ class Anchor(NamedTuple):
         return (value <= self.low) & (self.atoms[0] > 0), (value >= self.high) & (self.atoms[1] > 0)
 
 
-class WindowTarget(Target):
+class WindowTarget(Anew):
     """The window of ranks that a mechanism sees. A latent is (uniforms of the middle, exponentials above, below)."""
 
     prior: Prior
@@ -133,11 +133,6 @@ class WindowTarget(Target):
         sides = _exponentials(jnp.moveaxis(uniforms[:, 3:].reshape(count, 2, cap), 1, 0))
         head = materialize(uniforms[:, :3])
         return (materialize(self.anchor.value(head[:, :2])), head[:, 2]), *sides
-
-    def draw(self, key: jax.Array, theta: jax.Array, other: jax.Array, current: Latent, count: int) -> Latent:
-        """A window anew."""
-        del theta, other, current
-        return self.noise(key, count)
 
     def log_weight(self, theta: jax.Array, latents: Latent, first: jax.Array, second: jax.Array) -> jax.Array:
         """log p(y | window), and for an anchored middle the density of the order statistic over that of the draw."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from functools import partial
 from typing import Any, Protocol
 
@@ -54,7 +55,23 @@ class Between(eqx.Module):
         return jnp.concatenate([found[-2:-1], found[:-2], found[-1:]])
 
 
-class Coded(eqx.Module):
+class _Traced(eqx.Module):
+    """Cells whose probabilities are written once, for use inside a trace."""
+
+    @abstractmethod
+    def traced(self, theta: jax.Array) -> jax.Array:
+        """At one θ: (J,)."""
+
+    def at(self, thetas: Any) -> Floats:
+        """All at once."""
+        return np.asarray(_at(self, filled(np.asarray(thetas))))[: len(thetas)]
+
+    def slopes(self, thetas: Any) -> Floats:
+        """By automatic differentiation."""
+        return np.asarray(_slopes(self, filled(np.asarray(thetas))))[: len(thetas)]
+
+
+class Coded(_Traced):
     """Cells of a population of codes: the last holds whatever is none of the others."""
 
     population: Population = eqx.field(static=True)
@@ -69,16 +86,8 @@ class Coded(eqx.Module):
         below = tails.cdf(self.population, jnp.asarray(-1.0), theta)
         return jnp.append(listed, above + jnp.where(low < 0, below, 0.0))
 
-    def at(self, thetas: Any) -> Floats:
-        """All at once."""
-        return np.asarray(_at(self, filled(np.asarray(thetas))))[: len(thetas)]
 
-    def slopes(self, thetas: Any) -> Floats:
-        """By automatic differentiation."""
-        return np.asarray(_slopes(self, filled(np.asarray(thetas))))[: len(thetas)]
-
-
-class Crossed(eqx.Module):
+class Crossed(_Traced):
     """Cells of a table whose columns are independent given θ: products."""
 
     population: Population = eqx.field(static=True)
@@ -97,14 +106,6 @@ class Crossed(eqx.Module):
         for name, law in zip(self.names, self.laws, strict=True):
             found = jnp.outer(found, law.traced(by_name[name].theta(known, {}))).reshape(-1)
         return found
-
-    def at(self, thetas: Any) -> Floats:
-        """All at once."""
-        return np.asarray(_at(self, filled(np.asarray(thetas))))[: len(thetas)]
-
-    def slopes(self, thetas: Any) -> Floats:
-        """By automatic differentiation."""
-        return np.asarray(_slopes(self, filled(np.asarray(thetas))))[: len(thetas)]
 
 
 @partial(jax.jit, compiler_options=FAST_COMPILE)

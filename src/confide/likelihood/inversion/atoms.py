@@ -23,7 +23,7 @@ from scipy.special import gammaln
 
 from confide.likelihood.noise.lattice import finite_values
 from confide.likelihood.noise.values_of_rows import atoms_of_rows
-from confide.likelihood.record_law.panels import TO_LEGENDRE
+from confide.likelihood.record_law.panels import TO_LEGENDRE, panel_rule
 from confide.likelihood.record_law.pieces import pieces_of, s_at
 from confide.likelihood.record_law.record import NODES, ORDER, WEIGHTS
 from confide.likelihood.record_law.skeleton import frame
@@ -40,7 +40,7 @@ _NEAR = 1e-12
 _FAINT = 1e-280
 #: a root that is off by δ moves an integral over a kink by δ²
 _BISECTIONS = 26
-_FINE_NODES, _FINE_WEIGHTS = np.polynomial.legendre.leggauss(20)
+_FINE = np.polynomial.legendre.leggauss(20)
 
 
 def atom_values(population: Population, statistic: Statistic) -> Floats:
@@ -237,11 +237,10 @@ def kernel(record: Outside, z: Floats, scale: float) -> Floats:
     coefficients = record.legendre[panel]
     root = _root(coefficients, z[row])
     ends = np.stack([np.full_like(root, -1.0), root, np.ones_like(root)], axis=1)
-    half = 0.5 * np.diff(ends, axis=1)[..., None]
-    xi = (0.5 * (ends[:, :-1] + ends[:, 1:])[..., None] + half * _FINE_NODES).reshape(root.size, -1)
+    xi, weights = (part.reshape(root.size, -1) for part in panel_rule(ends[:, :-1], ends[:, 1:], _FINE))
     basis = np.polynomial.legendre.legvander(xi, ORDER - 1)
     gap = z[row, None] - np.einsum("qfk,qk->qf", basis, coefficients)
-    g = (half * _FINE_WEIGHTS).reshape(root.size, -1) * np.exp(-np.abs(gap) / scale)
+    g = weights * np.exp(-np.abs(gap) / scale)
     columns = panel[:, None] * ORDER + np.arange(ORDER)
     matrix[row[:, None], columns] = np.einsum("qf,qfk->qk", g, basis) @ TO_LEGENDRE / WEIGHTS
     return matrix

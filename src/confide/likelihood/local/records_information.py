@@ -15,8 +15,8 @@ import numpy as np
 from confide.errors import AccuracyError
 from confide.likelihood.local.noisy_record import MOST_LEVELS, Moving, NoisyRecord
 from confide.likelihood.local.shared_nodes import SharedNodes
-from confide.likelihood.record_law.panels import HALF_NODES, halve, on_panels
-from confide.likelihood.record_law.record import NODES, WEIGHTS, Floats
+from confide.likelihood.record_law.panels import HALVES, PANEL, halve, panel_rule
+from confide.likelihood.record_law.record import Floats
 from confide.mechanism import Noise
 
 #: standard deviations of Gaussian noise beyond the range of s: less than e^{−50} of the mode is left
@@ -53,10 +53,10 @@ def _integrate(integrand: Callable[[Floats], Floats], edges: Floats, variation: 
 
     def both(a: Floats, b: Floats) -> tuple[Floats, Floats]:
         parts = []
-        for nodes, weights in ((NODES, WEIGHTS), (HALF_NODES, 0.5 * np.tile(WEIGHTS, 2))):
-            values = integrand(on_panels(a, b, nodes).ravel())
-            values = values.reshape(len(values), a.size, nodes.size, *values.shape[2:])
-            parts.append(np.einsum("tpnij,pn->tpij", values, 0.5 * (b - a)[:, None] * weights))
+        for rule in (PANEL, HALVES):
+            y, weights = panel_rule(a, b, rule)
+            values = integrand(y.ravel())
+            parts.append(np.einsum("tpnij,pn->tpij", values.reshape(len(values), *y.shape, *values.shape[2:]), weights))
         return parts[0], parts[1]
 
     def error(coarse: Floats, fine: Floats, total: Floats) -> Floats:

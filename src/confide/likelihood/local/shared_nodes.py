@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from confide.likelihood.local.response import ResponseCells
 from confide.likelihood.local.shared_panels import SharedPanels, panels_for
-from confide.likelihood.record_law.panels import TO_LEGENDRE, on_panels
+from confide.likelihood.record_law.panels import TO_LEGENDRE, panel_rule
 from confide.likelihood.record_law.pieces import Pieces
 from confide.likelihood.record_law.record import ORDER, Floats, RecordLaw
 from confide.mechanism import Noise
@@ -33,7 +33,7 @@ from confide.statistic import Statistic
 
 #: entries of a matrix of values and nodes that are held at once: 32 MB
 _ENTRIES = 4_000_000
-_FINE_NODES, _FINE_WEIGHTS = np.polynomial.legendre.leggauss(20)
+_FINE = np.polynomial.legendre.leggauss(20)
 
 
 def rounded(noise: Noise, values: Floats) -> Floats:
@@ -158,9 +158,9 @@ def _kink(
     panel = np.clip(np.searchsorted(edges, root, side="right") - 1, first, last)
     a, b = edges[panel], edges[panel + 1]
     low, high = np.stack([a, root], axis=1), np.stack([root, b], axis=1)
-    x = on_panels(low, high, _FINE_NODES)
+    x, weights = panel_rule(low, high, _FINE)
     s = pieces.values(x, piece)[0]
-    g = 0.5 * (high - low)[..., None] * _FINE_WEIGHTS * _kernel(noise, nearest[:, None, None], y[:, None, None], s)
+    g = weights * _kernel(noise, nearest[:, None, None], y[:, None, None], s)
     place = (2.0 * x - (a + b)[:, None, None]) / (b - a)[:, None, None]
     legendre = np.polynomial.legendre.legvander(place.reshape(y.size, -1), ORDER - 1)
     return panel, (g.reshape(y.size, 1, -1) @ legendre)[:, 0] @ TO_LEGENDRE

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import signal
 
+from confide.likelihood.record_law.panels import PANEL, panel_rule
 from confide.mechanism.lattice import lattice_index
 
 if TYPE_CHECKING:
@@ -27,8 +28,8 @@ Rule = tuple[Floats, Floats]
 ROOM = 2**22
 #: products of a convolution, beyond which a fast transform is used: it keeps sixteen digits of the largest mass
 _DIRECTLY = 2**27
-#: Gauss–Legendre nodes on each panel of y; few where the noise hardly changes from point to point
-_GAUSS, _FEW = np.polynomial.legendre.leggauss(16), np.polynomial.legendre.leggauss(6)
+#: Gauss–Legendre nodes on each panel of y where the noise hardly changes from point to point
+_FEW = np.polynomial.legendre.leggauss(6)
 #: scales of the noise, in distances of points, from which few serve
 _WIDE = 4.0
 #: edges of panels, in scales of the noise: from a kink of f outwards, and beyond the last point
@@ -163,6 +164,6 @@ def _y_rule(model: Model, points: Floats) -> tuple[Rule, Rule | None]:
     return outside, _panels(np.unique(np.concatenate(edges)))
 
 
-def _panels(edges: Floats, rule: Rule = _GAUSS) -> Rule:
-    half = 0.5 * np.diff(edges)[:, None]
-    return (edges[:-1, None] + half * (1 + rule[0])).ravel(), (half * rule[1]).ravel()
+def _panels(edges: Floats, rule: Rule = PANEL) -> Rule:
+    nodes, weights = panel_rule(edges[:-1], edges[1:], rule)
+    return nodes.ravel(), weights.ravel()

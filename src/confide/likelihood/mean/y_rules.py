@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from confide.likelihood.record_law.panels import TO_LEGENDRE
-from confide.likelihood.record_law.record import NODES, WEIGHTS
+from confide.likelihood.record_law.panels import PANEL, TO_LEGENDRE, GaussRule, panel_rule
 
 Floats = NDArray[np.float64]
 
@@ -50,15 +49,10 @@ def panel_edges(mean: Floats, spread: Floats, scale: float) -> Floats:
     return np.concatenate([mean[:, None] - half[:, :0:-1], mean[:, None] + half], axis=1)
 
 
-def panel_nodes(edges: Floats) -> tuple[Floats, Floats]:
+def panel_nodes(edges: Floats, rule: GaussRule = PANEL) -> tuple[Floats, Floats]:
     """Gauss–Legendre nodes and weights of each row of panels, flattened."""
-    return _panels(edges, NODES, WEIGHTS)
-
-
-def _panels(edges: Floats, nodes: Floats, weights: Floats) -> tuple[Floats, Floats]:
-    width = np.diff(edges, axis=1)[..., None]
-    y = edges[:, :-1, None] + 0.5 * width * (nodes + 1.0)
-    return y.reshape(len(edges), -1), (0.5 * width * weights).reshape(len(edges), -1)
+    y, weight = panel_rule(edges[:, :-1], edges[:, 1:], rule)
+    return y.reshape(len(edges), -1), weight.reshape(len(edges), -1)
 
 
 def reach(s: Floats, weights: Floats, n: float) -> Floats:
@@ -150,7 +144,7 @@ def _between_points(scale: float) -> tuple[Floats, Floats]:
     half = np.unique(np.minimum(scale * np.asarray([0.0, 1.0, 2.5, 5.0, 10.0, 20.0, 40.0]), 0.5))
     half = np.append(half[half < 0.499], 0.5) if scale < 0.4 else np.asarray([0.0, 1.0])
     edges = half if scale >= 0.4 else np.concatenate([half, 1.0 - half[-2::-1]])
-    return tuple(part[0] for part in _panels(edges[None, :], *(_FRACTIONS if scale < _WIDE else _FEW_FRACTIONS)))
+    return tuple(part[0] for part in panel_nodes(edges[None, :], _FRACTIONS if scale < _WIDE else _FEW_FRACTIONS))
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.errors import AccuracyError
-from confide.likelihood.record_law.panels import RATIO
+from confide.likelihood.record_law.panels import RATIO, panel_rule
 from confide.likelihood.record_law.pieces import s_at
-from confide.likelihood.record_law.record import NODES, ORDER, WEIGHTS, Floats, RecordLaw, room_for, weighed
+from confide.likelihood.record_law.record import ORDER, Floats, RecordLaw, room_for, weighed
 from confide.likelihood.record_law.tail_tilts import Tilts, tilts_of
 from confide.population import Population
 from confide.population.neighbours import neighbours
@@ -53,19 +53,16 @@ def record_law(
     """
     thetas = np.asarray(thetas, dtype=np.float64).reshape(-1, population.dimension)
     asked = (float(tilt), float(frequency), float(steepest))
-    return _cached(population, statistic.transforms, statistic.bounds, thetas.tobytes(), asked, statistic)
+    return _cached(population, statistic, thetas.tobytes(), asked)
 
 
 @functools.lru_cache(maxsize=64)
 def _cached(
     population: Population,
-    transforms: Any,
-    bounds: Any,
+    statistic: Statistic,
     content: bytes,
     asked: tuple[float, float, float],
-    statistic: Statistic,
 ) -> RecordLaw:
-    del transforms, bounds  # they are what makes two statistics share a rule
     thetas = np.frombuffer(content).reshape(-1, population.dimension)
     with jax.enable_x64(True):
         if population.discrete:
@@ -142,7 +139,7 @@ def _refine(
             a, b = _cut_by_phase(statistic, a, b, frequency, heavy)
         if a.size * ORDER > _MOST_NODES:
             break
-        x, base = _panel_nodes(a, b)
+        x, base = panel_rule(a, b)
         # nodes of weight zero, up to a number of them for which programs are compiled
         spare = (0, room_for(x.size + 2) - x.size - 2)
         filled_up = np.pad(x.ravel(), spare, mode="edge"), np.pad(base.ravel(), spare)
@@ -181,7 +178,7 @@ def _panel_mass(
     population: Population, statistic: Statistic, a: Floats, b: Floats, thetas: Floats, tilts: Tilts
 ) -> Floats:
     """The largest mass of each panel over all θ, as it is and tilted."""
-    x, base = _panel_nodes(a, b)
+    x, base = panel_rule(a, b)
     p = densities(population, x.ravel(), thetas).reshape(len(thetas), *x.shape)
     mass = weighed(base, p)
     most = np.max(np.sum(mass, axis=-1), axis=0)
@@ -212,18 +209,13 @@ def _cut_by_phase(
     return a[order], b[order]
 
 
-def _panel_nodes(a: Floats, b: Floats) -> tuple[Floats, Floats]:
-    half = 0.5 * (b - a)[:, None]
-    return 0.5 * (a + b)[:, None] + half * NODES, half * WEIGHTS
-
-
 def _halve(
     population: Population, statistic: Statistic, edges: Floats, thetas: Floats, tilts: Tilts
 ) -> tuple[Floats, Floats]:
     """Halve panels until their integrals stand still: of p, p·s and p·s², and of p tilted by e^{κs} (κ per θ)."""
 
     def integrals(a: Floats, b: Floats) -> Floats:
-        x, base = _panel_nodes(a, b)
+        x, base = panel_rule(a, b)
         p = densities(population, x.ravel(), thetas).reshape(len(thetas), *x.shape)
         s = s_at(statistic, x.ravel()).reshape(-1, *x.shape)
         powers = np.stack([np.ones_like(s), s / scale, (s / scale) ** 2])

@@ -12,11 +12,16 @@ from confide.errors import AccuracyError
 from confide.likelihood.record_law.record import NODES, ORDER, WEIGHTS, Floats
 
 Mask = NDArray[np.bool_]
+GaussRule = tuple[Floats, Floats]
 
 _MOST_PANELS = 6000
 #: where a singularity is approached each panel is so many times the next: on [h/5, h] a power of h is a polynomial of
 #: degree 31 to 4e-14
 RATIO = 5.0
+
+
+#: the rule of every panel, unless another is asked for
+PANEL: GaussRule = NODES, WEIGHTS
 
 
 def lagrange(xi: Any) -> Floats:
@@ -32,11 +37,19 @@ TO_LEGENDRE = (np.arange(ORDER) + 0.5)[:, None] * np.polynomial.legendre.legvand
 #: the nodes of the two halves of a panel, and from values at the panel's own nodes to the polynomial at them
 HALF_NODES = np.concatenate([0.5 * (NODES - 1.0), 0.5 * (NODES + 1.0)])
 TO_HALVES = lagrange(HALF_NODES)
+#: the rule of both halves
+HALVES: GaussRule = HALF_NODES, 0.5 * np.tile(WEIGHTS, 2)
 
 
 def on_panels(a: Floats, b: Floats, nodes: Floats) -> Floats:
     """Points of [−1, 1] carried to each panel (a, b), on a new last axis."""
     return np.asarray(0.5 * (a + b)[..., None] + 0.5 * (b - a)[..., None] * nodes)
+
+
+def panel_rule(a: Any, b: Any, rule: GaussRule = PANEL) -> tuple[Any, Any]:
+    """Gauss–Legendre nodes and weights on each panel (a, b), of NumPy or JAX, on a new last axis."""
+    half = 0.5 * (b - a)[..., None]
+    return 0.5 * (a + b)[..., None] + half * rule[0], half * rule[1]
 
 
 def halve(edges: Floats, settled: Callable[[Floats, Floats], Mask], grade: Floats | None = None) -> Floats:

@@ -23,8 +23,9 @@ from jax import lax
 
 from confide.errors import AccuracyError
 from confide.likelihood.cached import once
+from confide.likelihood.record_law.panels import PANEL, GaussRule, panel_rule
 from confide.likelihood.record_law.pieces import s_at
-from confide.likelihood.record_law.record import NODES, WEIGHTS, Floats, RecordLaw
+from confide.likelihood.record_law.record import RecordLaw
 from confide.likelihood.record_law.rows.axis import Fineness
 from confide.likelihood.record_law.rows.law import rows_at
 from confide.likelihood.record_law.skeleton import CHANGES, PanelSkeleton, frame
@@ -40,7 +41,6 @@ _OUTWARD = 1.3 ** np.arange(1, 7)  # times the distance of the outermost quantil
 #: the same for quantiles of draws, which do not reach as far out
 _FURTHER = 1.6 ** np.arange(1, 11)
 ROUNDS, SPLITS = 10, 6
-_ROUGH_NODES, _ROUGH_WEIGHTS = np.polynomial.legendre.leggauss(11)
 
 
 class TracedPanels(NamedTuple):
@@ -88,29 +88,28 @@ def _worst_panels(population: Population, theta: jax.Array, edges: jax.Array) ->
     """The middles of panels on which two rules disagree the most about the mass, a few at a time."""
 
     def error(a: jax.Array, b: jax.Array) -> jax.Array:
-        mass = [_gauss(population, theta, a, b, *rule)[1].sum(-1) for rule in TWO_RULES]
+        mass = [_weighed(population, theta, a, b, rule)[1].sum(-1) for rule in TWO_RULES]
         return jnp.abs(mass[0] - mass[1])
 
     return middles(error, jnp.sort(edges), ROUNDS, SPLITS)
 
 
-TWO_RULES = (NODES, WEIGHTS), (_ROUGH_NODES, _ROUGH_WEIGHTS)
+TWO_RULES: tuple[GaussRule, GaussRule] = PANEL, np.polynomial.legendre.leggauss(11)
 
 
-def _gauss(
-    population: Population, theta: jax.Array, a: jax.Array, b: jax.Array, points: Floats, weights: Floats
+def _weighed(
+    population: Population, theta: jax.Array, a: jax.Array, b: jax.Array, rule: GaussRule
 ) -> tuple[jax.Array, jax.Array]:
-    """Gauss–Legendre nodes on the panels (a, b), on a new last axis, and their weights times the density."""
-    half = 0.5 * (b - a)[..., None]
-    x = 0.5 * (a + b)[..., None] + half * points
+    """Nodes on the panels (a, b), and their weights times the density."""
+    x, weights = panel_rule(a, b, rule)
     log_density = jax.vmap(lambda point: density.log_prob(population, point, theta))(x.reshape(-1)).reshape(x.shape)
-    return x, half * weights * jnp.exp(log_density)
+    return x, weights * jnp.exp(log_density)
 
 
 def nodes(population: Population, theta: jax.Array, a: jax.Array, b: jax.Array) -> tuple[jax.Array, jax.Array]:
     """Nodes on the panels (a, b), on a new last axis, and their weights, whose derivative in θ is that of the law."""
     if not moves(population):
-        return _gauss(population, theta, a, b, NODES, WEIGHTS)
+        return _weighed(population, theta, a, b, PANEL)
     half = 0.5 * (b - a)
     x = 0.5 * (a + b)[..., None] + half[..., None] * WITH_ENDS
     return x, panel_weights(population, x, half, theta)

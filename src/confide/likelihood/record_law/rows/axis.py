@@ -18,6 +18,7 @@ import numpy as np
 from jax import lax
 
 from confide.expression.evaluate import evaluate
+from confide.likelihood.record_law.panels import panel_rule
 from confide.likelihood.record_law.rows.layout import Axis, Cut
 from confide.likelihood.record_law.slopes import WITH_ENDS, moves, panel_weights
 from confide.population import Population, density, tails
@@ -160,9 +161,9 @@ def _halved(
         def error(a: jax.Array, b: jax.Array) -> jax.Array:
             rules = np.polynomial.legendre.leggauss(fineness.nodes), _ROUGH
             sums = []
-            for nodes, weights in rules:
-                v = 0.5 * (a + b)[:, None] + 0.5 * (b - a)[:, None] * nodes
-                sums.append(jnp.einsum("pqk,q,p->pk", jax.vmap(jax.vmap(seen))(v), weights, 0.5 * (b - a)))
+            for rule in rules:
+                v, weights = panel_rule(a, b, rule)
+                sums.append(jnp.einsum("pqk,pq->pk", jax.vmap(jax.vmap(seen))(v), weights))
             return jnp.max(jnp.abs(sums[0] - sums[1]), axis=1)
 
         places = jnp.sort(jnp.concatenate([places, middles(error, places, fineness.rounds, _SPLITS)]))
@@ -175,11 +176,9 @@ def _staying(
     population: Population, line: RealLine, places: jax.Array, theta: jax.Array, order: int
 ) -> tuple[jax.Array, jax.Array]:
     """Gauss nodes in the coordinate, and their weights times the density."""
-    nodes, weights = np.polynomial.legendre.leggauss(order)
-    a, b = places[:-1, None], places[1:, None]
-    v = (0.5 * (a + b) + 0.5 * (b - a) * nodes).ravel()
+    rule = np.polynomial.legendre.leggauss(order)
+    v, base = (part.ravel() for part in panel_rule(places[:-1], places[1:], rule))
     x = lax.stop_gradient(line.record(v))
-    base = (0.5 * (b - a) * weights).ravel()
     # an empty panel may lie at an end of the support, where the density is infinite
     full = base > 0
     inside = jnp.where(full, x, line.centre)

@@ -24,8 +24,6 @@ Row = dict[str, jax.Array]
 #: points of one scrambling, a power of two: chosen, moments of regressions on five covariates are right to a few 1e-4
 #: of their standard deviations, beside 1e-2 of ten thousand records
 SIZE = 2**12
-#: independent scramblings by which errors are measured
-SCRAMBLINGS = 8
 
 
 @functools.lru_cache(maxsize=16)
