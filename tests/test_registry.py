@@ -9,6 +9,7 @@ from confide import registry
 from confide.inference.methods import METHODS
 from confide.likelihood import ROUTES
 from confide.published.schema import json_schema
+from confide.releasing.plan import check_computed
 
 
 @pytest.mark.parametrize(
@@ -49,3 +50,24 @@ def test_the_published_schema_lists_what_a_file_may_hold():
     forms = json_schema()["$defs"]
     assert forms["StatisticForm"]["properties"]["kind"]["enum"] == list(registry.STATISTICS.values())
     assert forms["MechanismForm"]["properties"]["kind"]["enum"] == list(registry.MECHANISMS.values())
+
+
+def test_numbers_of_statistics_are_known_to_files_and_to_the_classes():
+    form = json_schema()["$defs"]["StatisticForm"]["properties"]
+    for word, name in registry.STATISTIC_NUMBERS.items():
+        made = getattr(cf, registry.STATISTICS[word])("x", 0.25, bounds=(0, 1))
+        assert made.options == {name: 0.25} and name in form
+
+
+def test_what_no_engine_computes_is_refused_before_a_record_is_read():
+    """A new member of the list reached the reader of ranks, which stumbled over it with the records in its hands."""
+
+    class MidRange(cf.Statistic):
+        def summary(self, records, window=0):
+            return self.values(records).mean(axis=-1)
+
+        def sensitivity(self, n, norm=1):
+            return 1.0
+
+    with pytest.raises(cf.IncompatibleError, match="neither a sum nor a rank"):
+        check_computed(MidRange("x", bounds=(0, 1)))

@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
+#: pairs of a block: a larger one calls its program less often, and fills up more where there are few pairs
 _ROWS, _COLUMNS = 128, 64
+#: rows where one is dear, and θ that are made together at least: what is asked for by 32 or fewer compiles once
 _FEWEST = 32
 
 

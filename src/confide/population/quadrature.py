@@ -32,13 +32,17 @@ if TYPE_CHECKING:
 
 Mass = Callable[[jax.Array], jax.Array]
 
+#: draws that say where the mass is, and the levels of them at which panels are cut, denser towards the tails
 _DRAWS = 1000
 _LEVELS = np.array([0.005, 0.02, 0.05, 0.1, 0.17, 0.25, 0.33, 0.42, 0.5])
 _QUANTILES = np.unique(np.concatenate([_LEVELS, 1 - _LEVELS]) * _DRAWS).astype(int)
+#: rounds of halving, and the panels that are halved in each
 _ROUNDS, _SPLITS = 12, 4
 
+#: the rule on each panel
 _NODES, _WEIGHTS = (0.5 * part for part in np.polynomial.legendre.leggauss(16))
 _NODES = _NODES + 0.5  # on (0, 1), as below
+#: double-exponential steps: from 6e-14 to 400 lengths of decay
 _STEPS = np.linspace(-3.3, 6.0, 56)
 #: so many that an exponential tail is one, and so few that a power of x is followed as well
 _LENGTHS = 16.0
@@ -53,6 +57,7 @@ def _lobatto(count: int) -> tuple[np.ndarray, np.ndarray]:
     return 0.5 * (nodes + 1), 1.0 / (count * (count - 1) * legendre(nodes) ** 2)
 
 
+#: which must not agree with the Gauss rule by accident: it is right for degrees up to 17, that one up to 31
 _LOBATTO_NODES, _LOBATTO_WEIGHTS = _lobatto(10)
 
 

@@ -10,6 +10,7 @@ from jax import lax
 
 LogTail = Callable[[jax.Array, jax.Array], tuple[jax.Array, jax.Array]]
 
+#: the bracket of ±700 is halved to 1e-12 by 51 steps, if Newton's all leave it
 _MOST_STEPS = 100.0
 _REACH = 700.0  # e^±700: coordinates beyond it are not numbers on the record's own scale
 

@@ -28,6 +28,7 @@ from confide.releasing.noise import Kind, check_scale, draw, gaussian_scale, lap
 from confide.releasing.quantise import StepGrid, grid_of
 from confide.releasing.ranks import RanksPlan, Smooth
 from confide.releasing.whole_numbers import Plan
+from confide.statistic import Statistic
 from confide.statistic.columns import bounds_by_name
 
 #: how much more noise than the model's a release may have; rounding ranges outward takes a thousandth of this
@@ -125,12 +126,7 @@ def _planned(channel: Channel) -> Plan:
             )
         check_evaluable(transform.tree, bounds_by_name(channel.statistic))
     _check_form(channel)
-    statistic = channel.statistic
-    if not (statistic.averages or statistic.totals or statistic.ranked or statistic.per_record):
-        raise IncompatibleError(
-            f"{statistic!r} is neither a sum nor a rank nor a value of each record, which is what engines compute in "
-            "whole numbers; it can be modelled, and Release(channel, value) takes what somebody else published"
-        )
+    check_computed(channel.statistic)
     match channel.law:
         case SmoothLaw():
             smooth = Smooth(channel, grid_of(channel))
@@ -149,6 +145,15 @@ def _planned(channel: Channel) -> Plan:
     raise IncompatibleError(
         f"{channel.mechanism!r} is a mechanism that no exact sampler is known for; use one of Confide's"
     )
+
+
+def check_computed(statistic: Statistic) -> None:
+    """Refuse what no engine computes in whole numbers, before a record is read."""
+    if not (statistic.averages or statistic.totals or statistic.ranked or statistic.per_record):
+        raise IncompatibleError(
+            f"{statistic!r} is neither a sum nor a rank nor a value of each record, which is what engines compute in "
+            "whole numbers; it can be modelled, and Release(channel, value) takes what somebody else published"
+        )
 
 
 def _check_form(channel: Channel) -> None:

@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
+#: the rounding error of p above which a panel's nodes get contours of their own, and the log of the share of the
+#: largest p below which that does not matter: e^{−46} is 1e-20
 _SPOILT, _NEGLIGIBLE = 1e-9, -46.0
 #: how far the noise goes beyond the records, in its scales
 _NOISE = 10.0

@@ -14,6 +14,7 @@ from confide.likelihood.record_law.record import NODES, ORDER, WEIGHTS, Floats
 Mask = NDArray[np.bool_]
 GaussRule = tuple[Floats, Floats]
 
+#: panels, beyond which a function is taken for one that no halving resolves: 96,000 nodes
 _MOST_PANELS = 6000
 #: where a singularity is approached each panel is so many times the next: on [h/5, h] a power of h is a polynomial of
 #: degree 31 to 4e-14

@@ -34,7 +34,9 @@ from confide.population import Population, density, quadrature, tails
 from confide.population.splitting import middles
 from confide.statistic import Statistic
 
+#: points of a discrete record, as where θ is known (`fixed`)
 _MOST_POINTS = 20_000
+#: probabilities at whose quantiles panels end; at 1e-14 what is left is the rounding of a mass of one
 _LOWER = np.array([1e-14, 1e-9, 1e-6, 1e-4, 3e-3, 0.03, 0.15])
 _QUANTILES = np.concatenate([_LOWER, [0.5], 1.0 - _LOWER[:0:-1]])
 _OUTWARD = 1.3 ** np.arange(1, 7)  # times the distance of the outermost quantile from the median

@@ -18,7 +18,9 @@ from jax import lax
 from confide.expression.evaluate import evaluate
 from confide.expression.tree import Call, Number, Tree, Variable, integer_exponent, nodes
 
+#: every other step halves the excess or the bracket
 _MOST_STEPS = 80
+#: a unit in the last place of 1
 _EPS = 2.0**-52
 
 #: steps taken, x, its bracket, the size of the last excess, and which elements still move

@@ -24,6 +24,7 @@ from confide.likelihood.value_law.quantile import kink_values, quantile, survey
 from confide.likelihood.value_law.steps import Steps
 from confide.likelihood.value_law.value import TransformedLaw
 
+#: entries between two kinks
 _ENTRIES = 257
 _FURTHEST = 745.0  # σ(−745) is the least positive number
 
