@@ -83,3 +83,25 @@ def test_a_maximum_of_uniform_records(method):
     errors = (2e-6 * sd, 2e-6 * sd) if method == "auto" else (0.25 * sd, 0.3 * sd)
     assert found.mean["width"] == pytest.approx(mean, abs=errors[0])
     assert found.sd["width"] == pytest.approx(sd, abs=errors[1])
+
+
+def test_what_is_narrow_has_a_long_tail_where_the_prior_is_wide():
+    """The density falls as slowly towards the end of the prior as the prior does: the line is 200 times its sd."""
+    x, weight = np.polynomial.legendre.leggauss(60)
+    at, share = [], []
+    for low, high in ((0.95, 1.3), (1.3, 1.7), (1.7, 1.9), (1.9, 2.0), (2.0, 2.2), (2.2, 3.0), (3.0, 5.0), (5.0, 10.0)):
+        theta = low + 0.5 * (high - low) * (x + 1)
+        for start, stop in ((np.maximum(-theta, 0.9), np.minimum(1.9, theta)), (np.minimum(1.9, theta), theta)):
+            u = start[:, None] + 0.5 * (stop - start)[:, None] * (x + 1)  # the largest of N records on (−θ, θ)
+            density = ((u + theta[:, None]) / (2 * theta[:, None])) ** (N - 1) / theta[:, None]
+            density *= np.exp(-np.abs(1.9 - u) / SCALE)
+            at.append(theta)
+            share.append(weight * (high - low) * (stop - start) * (density @ weight))
+    theta, share = np.concatenate(at), np.concatenate(share) / np.sum(share)
+    mean = share @ theta
+    sd = np.sqrt(share @ (theta - mean) ** 2)
+    release = cf.Release(cf.Channel(cf.Maximum("x", bounds=(-5, 5)), cf.Laplace(scale=SCALE), n=N), 1.9)
+    found = cf.infer(WIDTH, release, {"width": dist.Uniform(0.1, 10.0)}, key=0)
+    assert found.method == "grid"
+    assert found.mean["width"] == pytest.approx(mean, abs=2e-6 * sd)
+    assert found.sd["width"] == pytest.approx(sd, abs=2e-6 * sd)

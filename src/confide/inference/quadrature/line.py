@@ -28,6 +28,8 @@ NEGLIGIBLE = 30.0
 #: with the one more that a rule has, and its half, they fit the blocks of 128 in which likelihoods are computed
 POINTS = 126
 _MOST_POINTS = 2**14
+#: where polynomials tell the density, a point costs next to nothing: what is narrow may have a long tail
+_MOST_OF_PANELS = 2**17
 #: how many times as many points as there were to begin with resolve a density that is smooth
 _SMOOTH = 2
 _ROUNDS = 60
@@ -173,7 +175,7 @@ def integrate(log_density: LogDensity, low: float, high: float, care: Care) -> P
     coarse: tuple[float, float] | None = None
     # what was computed in order to find the mass may be all that is needed
     known = tuple(last) if filled > _WELL_FILLED * points else None
-    while points <= _MOST_POINTS:
+    while points <= (_MOST_OF_PANELS if isinstance(log_density, LogDensityPanels) else _MOST_POINTS):
         grid = cells(low, high, points + 1) if known is None else known[0]
         values = clean(log_density(grid)) if known is None else known[1]
         weight = np.exp(values - np.max(values))
@@ -191,7 +193,7 @@ def integrate(log_density: LogDensity, low: float, high: float, care: Care) -> P
                 log_density if isinstance(log_density, LogDensityPanels) else in_panels(log_density, low, high)
             )
     raise AccuracyError(
-        f"{_MOST_POINTS} points do not resolve the posterior to {tolerance:g}; use method='nuts' or method='mh'"
+        f"{points // 2} points do not resolve the posterior to {tolerance:g}; use method='nuts' or method='mh'"
     )
 
 
