@@ -48,31 +48,46 @@ def is_single(value: Any) -> bool:
     return isinstance(value, jax.core.Tracer) and value.dtype == jnp.float32
 
 
-def through_double(function: Callable[..., jax.Array], *arguments: Any) -> jax.Array:
+def _inexact(value: Any) -> Any:
+    """What is traced as a whole number, as a real one: a derivative in it is asked for by nobody, and may be computed."""
+    whole = isinstance(value, jax.core.Tracer) and not jnp.issubdtype(value.dtype, jnp.floating)
+    return value.astype(jnp.float32) if whole else value
+
+
+def through_double(function: Callable[..., jax.Array], *arguments: Any, each: bool = False) -> jax.Array:
     """A function of arrays in double precision, for a caller who differentiates it in single precision.
 
     Its derivatives with respect to what is traced are computed with it: all that is left to be transposed is a product.
+    With `each` the function is one of a single row of each array, and gives a number: rows know nothing of each other,
+    so that a gradient each is all there is.
     """
+    arguments = tuple(_inexact(argument) for argument in arguments)
     chosen = [i for i, argument in enumerate(arguments) if isinstance(argument, jax.core.Tracer)]
 
-    def of(*traced: jax.Array) -> jax.Array:
-        given = list(arguments)
+    def of(*arrays: jax.Array) -> jax.Array:
+        return jax.vmap(function)(*arrays) if each else function(*arrays)
+
+    def filled(traced: tuple[jax.Array, ...]) -> list[jax.Array]:
+        given = [*arguments]
         for i, argument in zip(chosen, traced, strict=True):
-            given[i] = jnp.asarray(argument, dtype=jnp.float64)
-        return function(*given)
+            given[i] = argument
+        return [jnp.asarray(argument, dtype=jnp.float64) for argument in given]
+
+    def with_slopes(*given: jax.Array) -> tuple[jax.Array, tuple[jax.Array, ...]]:
+        if each:
+            return jax.vmap(jax.value_and_grad(function, argnums=chosen))(*given)  # type: ignore[no-any-return]
+        return of(*given), jax.jacfwd(of, argnums=chosen)(*given)
 
     @jax.custom_jvp
     def rounded(*traced: jax.Array) -> jax.Array:
         with jax.enable_x64(True):
-            return jnp.asarray(of(*traced), dtype=jnp.float32)
+            return jnp.asarray(of(*filled(traced)), dtype=jnp.float32)
 
     @rounded.defjvp
     def _(primals: tuple[jax.Array, ...], tangents: tuple[jax.Array, ...]) -> tuple[jax.Array, jax.Array]:
         with jax.enable_x64(True):
-            double = (jnp.asarray(part, dtype=jnp.float64) for part in primals)
-            slopes = jax.jacfwd(of, argnums=tuple(range(len(chosen))))(*double)
-            slopes = [slope.astype(jnp.float32) for slope in slopes]
-        value = rounded(*primals)
+            value, slopes = with_slopes(*filled(primals))
+            value, *slopes = (part.astype(jnp.float32) for part in (value, *slopes))
         parts = [
             jnp.sum(slope * tangent, axis=tuple(range(value.ndim, slope.ndim)))
             for slope, tangent in zip(slopes, tangents, strict=True)

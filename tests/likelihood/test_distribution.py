@@ -76,6 +76,28 @@ def test_gradients_in_both_precisions():
     np.testing.assert_allclose(batched[0], exact, rtol=1e-5)
 
 
+def test_work_on_gradients_grows_with_the_plate_and_not_with_its_square():
+    asked = CASES["share"][0]
+
+    def work(count):
+        theta, value = jnp.full((count, 1), 0.3, jnp.float32), np.full(count, 0.4)
+        slope = jax.jit(jax.grad(lambda theta: asked.distribution(theta).log_prob(value).sum()))
+        return slope.lower(theta).compile().cost_analysis()["flops"]
+
+    assert work(64) < 20 * work(4)
+
+
+def test_whole_numbers_inside_a_program_of_the_caller():
+    asked, thetas, values = CASES["response"]
+    slope = jax.jit(jax.grad(lambda theta, value: asked.distribution(theta).log_prob(value).sum()))
+    found = slope(jnp.asarray(thetas, jnp.float32), jnp.asarray(values))
+    # three answers, told truly with probability e/(1 + e)
+    keep = 1 / (1 + np.exp(-1.0))
+    yes = 1 - keep + (2 * keep - 1) * np.asarray(thetas)
+    expected = (2 * keep - 1) * np.where(np.asarray(values) == 1, 1 / yes, -1 / (1 - yes)).sum(axis=1)
+    np.testing.assert_allclose(found[:, 0], expected, rtol=1e-5)
+
+
 def _wards(channel_model, y=None):
     mean = numpyro.sample("mean", dist.Normal(-1.0, 1.0))
     with numpyro.plate("ward", 3):

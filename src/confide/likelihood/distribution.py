@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import numpyro.distributions as dist
 from numpyro.distributions import constraints
 
@@ -69,19 +70,27 @@ class PublishedValue(dist.Distribution):
 
     def log_prob(self, value: Any) -> jax.Array:
         """log p(y | θ), each value at its own θ; without a value of its own a θ takes what is broadcast to it."""
-        if is_single(self.theta) or is_single(value):
-            return through_double(self._pairs, self.theta, value)
+        theta = self.theta
+        if is_single(theta) or is_single(value):
+            batch, rows = self._rows(theta, value)
+            return through_double(partial(_one, self.route, self.model), *rows, each=True).reshape(batch)
         with jax.enable_x64(True):
-            found = self._pairs(self.theta, value)
+            batch, rows = self._rows(*(jnp.asarray(part, dtype=jnp.float64) for part in (theta, value)))
+            found = _paired(self.route, self.model, *rows).reshape(batch)
         return _in_the_precision_of_the_caller(found)
 
-    def _pairs(self, theta: Any, value: Any) -> jax.Array:
-        theta, value = (jnp.asarray(part, dtype=jnp.float64) for part in (theta, value))
-        event = self.event_shape
-        batch = jnp.broadcast_shapes(theta.shape[:-1], value.shape[: value.ndim - len(event)])
-        thetas = jnp.broadcast_to(theta, (*batch, theta.shape[-1])).reshape(-1, theta.shape[-1])
-        values = jnp.broadcast_to(value, (*batch, *event)).reshape(-1, *event)
-        return _paired(self.route, self.model, thetas, values).reshape(batch)
+    def _rows(self, theta: Any, value: Any) -> tuple[tuple[int, ...], tuple[Any, Any]]:
+        """The shape of what is asked for, and a row of θ and of values for each: known ones stay NumPy's."""
+        event, size = self.event_shape, jnp.shape(theta)[-1]
+        own = jnp.shape(value)[: jnp.ndim(value) - len(event)]
+        batch = jnp.broadcast_shapes(jnp.shape(theta)[:-1], own)
+        shapes = ((theta, (size,)), (value, event))
+        return batch, tuple(_as_rows(part, batch, shape) for part, shape in shapes)  # type: ignore[return-value]
+
+
+def _as_rows(part: Any, batch: tuple[int, ...], shape: tuple[int, ...]) -> Any:
+    space: Any = jnp if isinstance(part, jax.Array) else np
+    return space.broadcast_to(part, (*batch, *shape)).reshape(-1, *shape)
 
 
 def _arranged(population: Population, theta: Any) -> Any:
@@ -94,8 +103,11 @@ def _arranged(population: Population, theta: Any) -> Any:
 
 @partial(jax.jit, static_argnums=(0, 1))
 def _paired(route: Route, model: Model, thetas: jax.Array, values: jax.Array) -> jax.Array:
-    each = jax.vmap(lambda theta, value: route.log_prob(model, theta, value) + watched(model, theta))
-    return each(thetas, values)
+    return jax.vmap(partial(_one, route, model))(thetas, values)
+
+
+def _one(route: Route, model: Model, theta: jax.Array, value: jax.Array) -> jax.Array:
+    return route.log_prob(model, theta, value) + watched(model, theta)
 
 
 def _in_the_precision_of_the_caller(values: jax.Array) -> jax.Array:
