@@ -18,7 +18,7 @@ from confide.channel import Channel
 from confide.errors import ConfideError, IncompatibleError
 from confide.expression import Expression
 from confide.mechanism import AdditiveLaw, ExponentialLaw, ResponseLaw, SmoothLaw
-from confide.mechanism.counts import squared_counts
+from confide.mechanism.counts import squared_counts, squared_moves
 from confide.privacy.rounding import round_up
 from confide.published.codec import encode_channel
 from confide.published.value import lattice_step
@@ -50,6 +50,9 @@ class Additive(Plan):
     values at most w grid steps apart are then at most ⌈w/c⌉ lattice steps apart. Counts on their own lattice
     (`mechanism.counts`) are whole numbers of lattice steps before they are rounded, but for the rounding of s/step in
     each record: their sum is within a quarter of a lattice step of a whole number, which rounding then finds.
+
+    *A histogram* counts records, which are whole: a record moves a count by 1/step grid steps, or by ⌈1/step⌉ steps of a
+    user's lattice, to which the exact count is rounded.
     """
 
     kind: Kind
@@ -111,11 +114,6 @@ def _planned(channel: Channel) -> Plan:
     if channel.law.noiseless:
         raise IncompatibleError(
             "a Noiseless channel protects nobody, so it is never released; choose a mechanism with noise"
-        )
-    if channel.statistic.tallies:
-        raise IncompatibleError(
-            f"{channel.statistic!r} cannot be released from records yet; release a Mean of its cells' indicators, such "
-            "as Mean(['x < 10', 'x >= 10'], …) with step=1/n, or make Release(channel, counts) of published counts"
         )
     for transform in channel.statistic.transforms:
         if not isinstance(transform, Expression):
@@ -194,6 +192,8 @@ def squared_sensitivity(channel: Channel, grid: StepGrid, norm: int) -> int:
 
     A record that is replaced moves a coordinate by the width of its range, one that is added or removed by what it is.
     """
+    if channel.statistic.tallies:
+        return squared_moves(channel.n, grid.step, norm)
     divisor = lattice_divisor(channel, grid) or 1
     widths = [-(-width // divisor) for width in (grid.sizes if channel.n is None else grid.widths)]
     naive = sum(widths) ** 2 if norm == 1 else sum(width**2 for width in widths)

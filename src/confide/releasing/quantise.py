@@ -78,6 +78,8 @@ def grid_of(channel: Channel) -> StepGrid:
     if channel.law.answers is not None:
         return StepGrid(Fraction(1), (0,), (len(channel.law.answers) - 1,))
     lattice = lattice_step(channel)
+    if channel.statistic.tallies:
+        return _of_counts(channel, lattice)
     # fine beside the range as well, so that rounding its ends outward costs next to nothing
     widths = [Fraction(high) - Fraction(low) for low, high in channel.statistic.ranges if low < high]
     finest: Fraction = min([_finest_scale(channel), *widths])
@@ -117,6 +119,14 @@ def _on_lattice(channel: Channel, step: Fraction, per_lattice: int) -> StepGrid:
         else:
             high[0] = min(high[0], low[0] + most * divisor * per_lattice)
     return _checked(channel, StepGrid(step, tuple(low), tuple(high), per_lattice))
+
+
+def _of_counts(channel: Channel, lattice: Fraction | None) -> StepGrid:
+    """Counts are whole: a user's lattice as it is, or a power of two that divides 1."""
+    scale = Fraction(channel.law.added.scale)  # type: ignore[union-attr]
+    step = lattice or min(Fraction(1), _power_of_two_below(scale * FINENESS))
+    d = channel.statistic.dimension
+    return _checked(channel, StepGrid(step, (0,) * d, (math.ceil(1 / step),) * d, None if lattice is None else 1))
 
 
 def _of_a_sum(channel: Channel, lattice: Fraction, halvings: int) -> int:

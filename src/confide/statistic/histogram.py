@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,12 +13,13 @@ from confide._final import final
 from confide.errors import IncompatibleError
 from confide.privacy.rounding import root_sum_of_squares_up
 from confide.statistic.cells import CellCut, as_cuts, index_of, joined
-from confide.statistic.columns import column
+from confide.statistic.columns import ColumnBounds, column
 from confide.statistic.size import check_count
 from confide.statistic.statistic import OWN, Statistic
 from confide.statistic.transform import Transform
 
 Pair = tuple[float, float]
+_LARGEST = sys.float_info.max
 
 
 @final(OWN)
@@ -51,12 +53,22 @@ class Histogram(Statistic):
     tallies = True
 
     def __init__(self, columns: Any, *, edges: Any = None, categories: Any = None) -> None:
-        vars(self).update(transforms=(), bounds=(), cuts=as_cuts(columns, edges, categories))
+        cuts = as_cuts(columns, edges, categories)
+        # nothing is clipped: the outermost cells hold whatever is beyond the edges
+        ends = tuple((0.0, float(len(cut.categories))) if cut.categories else (-_LARGEST, _LARGEST) for cut in cuts)
+        lists = tuple((cut.column, cut.categories) for cut in cuts if cut.categories)
+        bounds = ColumnBounds(tuple(cut.column for cut in cuts), ends, lists)
+        vars(self).update(transforms=(), bounds=bounds, cuts=cuts)
 
     @property
     def cells(self) -> tuple[str, ...]:
         """The names of the cells, in the order of the counts."""
         return joined(self.cuts)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The cells: each number is a count."""
+        return self.cells
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -118,6 +118,11 @@ class Statistic(ABC):
         return len(self.transforms)
 
     @property
+    def labels(self) -> tuple[str, ...]:
+        """What each published number is, in a few words."""
+        return tuple(f"{self.noun} {transform}" for transform in self.transforms)
+
+    @property
     def ranges(self) -> tuple[Pair, ...]:
         """The certified range of each component of s on the bounds."""
         return ranges_of(self.transforms, self.bounds)
