@@ -45,7 +45,7 @@ def arrow(_):
     return pyarrow.table({"age": pyarrow.array(AGES, pyarrow.float64()), "ward": WARDS})
 
 
-def counts(statistic, data, mechanism=LAPLACE, n=len(AGES), **told):
+def counts(statistic, data, mechanism=LAPLACE, n=8, **told):
     """The exact counts, in grid steps, before noise."""
     plan = plan_of(cf.Channel(statistic, mechanism, n))
     return [count * plan.grid.step for count in numbers(plan, data, **told)]

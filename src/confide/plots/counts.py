@@ -31,7 +31,9 @@ def plot_counts(
         if len(cells) <= _MOST_NAMES:
             names = [name if len(name) <= _LONGEST else f"{name[:_LONGEST]}…" for name in cells]
             turned = max(map(len, names)) * len(names) > 80
-            axis.set_xticks(at, names, rotation=45 if turned else 0, ha="right" if turned else "center", fontsize="small")
+            axis.set_xticks(
+                at, names, rotation=45 if turned else 0, ha="right" if turned else "center", fontsize="small"
+            )
         else:
             axis.set_xlabel(f"{len(cells)} cells, in their order")
     return figure

@@ -20,6 +20,7 @@ from confide.published.errors import DataError
 from confide.published.part import Grouped, Part, Rows, identifier_of_part
 from confide.releasing.cells import LACKING, sorted_into_cells
 from confide.releasing.gaps import Missing, constants_of
+from confide.releasing.persons import rows_that_are_used
 from confide.releasing.quantise import engine_columns, quantised
 from confide.releasing.ranks import window_of
 from confide.releasing.readers.cells import is_text, md5
@@ -121,6 +122,8 @@ def _counts(table: Any) -> dict[str, Any]:
 def _records(plan: Plan, source: Source, part: Part | str | None, missing: Missing) -> Any:
     """The table of the records of a part, with their whole numbers q0, q1, … and whether they are `present`."""
     table, statistic = _select(source, part), plan.channel.statistic
+    if statistic.persons is not None:
+        table = rows_that_are_used(table, list(engine_columns(statistic).values()), statistic.persons.at_most)
     constants, tests = constants_of(missing, statistic), []
     for name, column in engine_columns(statistic).items():
         # false for infinities and, as engines sort it above all numbers or compare it with none, for NaN; null for null

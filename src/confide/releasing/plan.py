@@ -29,6 +29,7 @@ from confide.releasing.quantise import StepGrid, grid_of
 from confide.releasing.ranks import RanksPlan, Smooth
 from confide.releasing.whole_numbers import Plan
 from confide.statistic.columns import bounds_by_name
+from confide.statistic.persons import rows_of_one
 
 #: how much more noise than the model's a release may have; rounding ranges outward takes a thousandth of this
 EXCESS = Fraction(1, 1000)
@@ -51,8 +52,8 @@ class Additive(Plan):
     (`mechanism.counts`) are whole numbers of lattice steps before they are rounded, but for the rounding of s/step in
     each record: their sum is within a quarter of a lattice step of a whole number, which rounding then finds.
 
-    *A histogram* counts records, which are whole: a record moves a count by 1/step grid steps, or by ⌈1/step⌉ steps of a
-    user's lattice, to which the exact count is rounded.
+    *A histogram* counts records, which are whole: a record moves a count by 1/step grid steps, or by ⌈1/step⌉ steps of
+    a user's lattice, to which the exact count is rounded.
     """
 
     kind: Kind
@@ -190,19 +191,21 @@ def _additive(channel: Channel) -> Additive:
 def squared_sensitivity(channel: Channel, grid: StepGrid, norm: int) -> int:
     """The square of the most by which the whole numbers that get noise can move, between data sets that are neighbours.
 
-    A record that is replaced moves a coordinate by the width of its range, one that is added or removed by what it is.
+    A record that is replaced moves a coordinate by the width of its range, one that is added or removed by what it is,
+    and a person by as much as all rows that are used of one.
     """
     if channel.statistic.tallies:
-        return squared_moves(channel.n, grid.step, norm)
+        return squared_moves(channel.n, grid.step, norm) * rows_of_one(channel.statistic, channel.n) ** 2
     divisor = lattice_divisor(channel, grid) or 1
-    widths = [-(-width // divisor) for width in (grid.sizes if channel.n is None else grid.widths)]
+    rows = rows_of_one(channel.statistic, channel.n)
+    widths = [-(-rows * width // divisor) for width in (grid.sizes if channel.n is None else grid.widths)]
     naive = sum(widths) ** 2 if norm == 1 else sum(width**2 for width in widths)
     d = channel.statistic.dimension
     if d == 1 or not (channel.statistic.averages or channel.statistic.totals):
         return naive
     together = Fraction(channel.statistic.sensitivity(channel.n if channel.n is None else 1, norm=norm)) / grid.step
     largest = max(map(abs, (*grid.low, *grid.high)))
-    off = 1 if grid.per_lattice is None else 1 + Fraction(largest, 2**52)
+    off = rows * (1 if grid.per_lattice is None else 1 + Fraction(largest, 2**52))
     # a record's whole number of grid steps is within 2·off of s/step, and s/step within 2⁻⁵¹ of whole lattice steps
     if grid.per_lattice is not None and 2 * off + Fraction(largest, 2**51) < Fraction(grid.per_lattice, 4):
         exact = squared_counts(channel.statistic, channel.n, float(lattice_step(channel) or 0), norm)

@@ -31,6 +31,7 @@ from confide.mechanism.counts import steps_per_unit
 from confide.published.value import lattice_step
 from confide.statistic import Statistic
 from confide.statistic.columns import bounds_by_name
+from confide.statistic.persons import rows_of_one
 
 #: the step is at most this share of the noise scale
 FINENESS = Fraction(1, 2**20)
@@ -115,7 +116,8 @@ def _on_lattice(channel: Channel, step: Fraction, per_lattice: int) -> StepGrid:
         divisor = channel.n if channel.statistic.averages else 1
         most = math.isqrt(squared_steps(channel.statistic, channel.n, float(lattice_step(channel) or 0), norm=1))
         if channel.n is None:
-            low[0], high[0] = max(low[0], -most * per_lattice), min(high[0], most * per_lattice)
+            end = most * per_lattice // rows_of_one(channel.statistic, None)
+            low[0], high[0] = max(low[0], -end), min(high[0], end)
         else:
             high[0] = min(high[0], low[0] + most * divisor * per_lattice)
     return _checked(channel, StepGrid(step, tuple(low), tuple(high), per_lattice))

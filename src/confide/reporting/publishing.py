@@ -132,7 +132,11 @@ def _facts(release: Release) -> dict[str, Any]:
         around = "" if margin is None else f" ± {margin:.2g}"
         facts |= {label: f"{shown(channel, float(value))}{around}" for label, value in each}
     near = nearness(channel)
-    protected = channel.protects and f"{channel.protects.upper()}, not a person, who may have several"
+    rows, protected = channel.statistic.persons, None
+    if rows is not None:
+        protected = f"ONE PERSON by {rows.column}, of whom at most {rows.at_most} rows are used"
+    elif channel.protects:
+        protected = f"{channel.protects.upper()}, not a person, who may have several"
     facts |= {"noise ± (90%)": None if near == "–" else near, "guarantee": str(release.guarantee)}
     return facts | {"protected": protected}
 

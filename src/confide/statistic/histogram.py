@@ -14,6 +14,7 @@ from confide.errors import IncompatibleError
 from confide.privacy.rounding import root_sum_of_squares_up
 from confide.statistic.cells import CellCut, as_cuts, index_of, joined
 from confide.statistic.columns import ColumnBounds, column
+from confide.statistic.persons import rows_of_one, told_persons
 from confide.statistic.size import check_count
 from confide.statistic.statistic import OWN, Statistic
 from confide.statistic.transform import Transform
@@ -127,7 +128,7 @@ class Histogram(Statistic):
     def sensitivity(self, n: int | None, norm: int = 1) -> float:
         """2 in L1 and √2 in L2: a replaced record leaves one cell for another. 1 where it is added or removed."""
         if n is None:
-            return 1.0
+            return float(rows_of_one(self, n))
         check_count(n)
         return 2.0 if norm == 1 else root_sum_of_squares_up([1.0, 1.0])
 
@@ -138,7 +139,8 @@ class Histogram(Statistic):
 
     def __repr__(self) -> str:
         columns = self.columns[0] if len(self.cuts) == 1 else list(self.columns)
-        return f"Histogram({columns!r}, {', '.join(f'{name}={value!r}' for name, value in self.options.items())})"
+        told = ", ".join(f"{name}={value!r}" for name, value in self.options.items())
+        return f"Histogram({columns!r}, {told}){told_persons(self)}"
 
 
 def cells_of(statistic: Statistic) -> Histogram:
