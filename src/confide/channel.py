@@ -15,6 +15,7 @@ from confide.mechanism import Law, Mechanism
 from confide.privacy import Privacy, Unlimited
 from confide.privacy.relation import ADD_REMOVE, NEIGHBOURS, REPLACE
 from confide.statistic import Statistic
+from confide.statistic.persons import per_row
 from confide.statistic.size import check_count, check_size
 
 #: between which data sets a guarantee holds, in words
@@ -25,6 +26,7 @@ _WHEN = {
 
 #: what has to be said of tables, in which somebody may have several rows
 _ROW = "\nProtected is ONE ROW, not a person: whoever has several rows in the table is protected less, by as many."
+_PERSON = "\nProtected is ONE PERSON by {0.column}, with all rows: at most {0.at_most} rows of a person are used."
 
 
 @dataclass(frozen=True, repr=False)
@@ -64,6 +66,9 @@ class Channel:
                 "mechanism", self.mechanism, "is not a mechanism", "use for example Laplace(PureDP(1.0))"
             )
         object.__setattr__(self, "n", check_size(self.statistic, self.n))
+        if self.n is not None and self.statistic.persons is not None:
+            remedy = "leave n out, which makes the number of records private"
+            raise InvalidArgument("n", self.n, "is public, but how many rows of each person are used is not", remedy)
         object.__setattr__(self, "law", self.mechanism.calibrate(self.statistic, self.n))
 
     @property
@@ -83,12 +88,14 @@ class Channel:
 
     @property
     def protects(self) -> str | None:
-        """Whom the guarantee is about, where that must be said: "one row" of a table, which may be one of a person's.
+        """Whom the guarantee is about, where that must be said: "one row" of a table, or "one person" with all rows.
 
         >>> import confide as cf
         >>> cf.Channel(cf.Mean("age", bounds={"age": (18, 90)}), cf.Laplace(cf.PureDP(1.0)), n=100).protects
         'one row'
         """
+        if self.statistic.persons is not None:
+            return "one person"
         return None if self.statistic.columns in (("x",), ()) else "one row"
 
     def guarantee_between(self, neighbours: str) -> Privacy | None:
@@ -125,7 +132,7 @@ class Channel:
                 "is only assumed; use Laplace or Gaussian"
             )
         alike: Any = type(self.mechanism)
-        return Channel(self.statistic, alike(scale=float(noise.scale), step=self.mechanism.step), n)  # type: ignore[attr-defined]
+        return Channel(per_row(self.statistic), alike(scale=float(noise.scale), step=self.mechanism.step), n)  # type: ignore[attr-defined]
 
     @property
     def value_shape(self) -> tuple[int, ...]:
@@ -236,7 +243,7 @@ class Channel:
     def __str__(self) -> str:
         promise = "No guarantee: the value is published as it is."
         if not isinstance(self.guarantee, Unlimited):
-            promise = f"Guarantee: {self.guarantee}, {_WHEN[self.neighbours]}.{_ROW if self.protects else ''}"
+            promise = f"Guarantee: {self.guarantee}, {_WHEN[self.neighbours]}.{self._protected()}"
         records = "a private number of records" if self.n is None else f"{self.n:,} record{'s' if self.n > 1 else ''}"
         return (
             f"Publish {self.statistic}{'' if self.statistic.counts else f' over {records}'}, "
@@ -244,6 +251,11 @@ class Channel:
             f"{self._expected()}"
             f"{promise}"
         )
+
+    def _protected(self) -> str:
+        if self.statistic.persons is not None:
+            return _PERSON.format(self.statistic.persons)
+        return _ROW if self.protects else ""
 
     def _expected(self) -> str:
         """How far a published number will be from what it is about, and a warning where that is too far."""

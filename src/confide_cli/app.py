@@ -92,6 +92,7 @@ def release(
     context: typer.Context,
     data: o.Data, study: o.StudyOption = None, statistic: o.Statistics = None, bounds: o.RowBounds = None,
     column_bounds: o.ColumnBounds = None, category: o.Category = None, by: o.By = None, groups: o.Groups = None,
+    person: o.Person = None, at_most: o.AtMost = None,
     mechanism: o.Mechanism = None, privacy: o.Privacy = None, n: o.CountOrPrivate = None, column: o.Column = None,
     table: o.Table = None, ledger: o.LedgerOption = None, dataset: o.Dataset = None, part: o.Part = None,
     purpose: o.Purpose = "", missing: o.Missing = None, fresh: o.Fresh = False, output: o.Output = None,
@@ -105,7 +106,8 @@ def release(
     told = Arguments(study, {"statistic": statistic, "bounds": ends, "categories": lists, "mechanism": mechanism,
                              "privacy": privacy, "n": n})  # fmt: skip
     options = {"column": column, "table": table, "ledger": ledger, "dataset": dataset, "part": part,
-               "purpose": purpose, "missing": missing, "fresh": fresh, "by": by, "groups": groups}  # fmt: skip
+               "purpose": purpose, "missing": missing, "fresh": fresh, "by": by, "groups": groups,
+               "person": person, "at_most": at_most}  # fmt: skip
     from confide_cli import publish
 
     publish.release(told, data, options, output, Page(report, context.obj), as_json)

@@ -51,7 +51,7 @@ def channels_of(study: Arguments) -> dict[str, Channel]:
         what, bounds, mechanism = words.split_statistic(text)
         lists = study.get("categories")
         if bounds is None:
-            free = lists or what == "count"
+            free = lists or what.split(" ")[0] in ("count", "histogram")
             bounds = study.get("bounds") if free else study.need("bounds", "-10 10")
         statistic = words.read_statistic(what, bounds, lists)
         noise = words.read_mechanism(mechanism or study.get("mechanism", "laplace"), privacy)

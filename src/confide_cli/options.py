@@ -44,6 +44,13 @@ By = Annotated[str | None, typer.Option(metavar="COLUMN", help="A release for ea
 Groups = Annotated[
     str | None, typer.Option(metavar="F=6100,M=5900", help="The groups and how many records each of them has: public.")
 ]
+Person = Annotated[
+    str | None,
+    typer.Option(metavar="COLUMN", help="Whose row it is, where somebody may have several: persons are protected."),
+]
+AtMost = Annotated[
+    int | None, typer.Option("--at-most", min=1, metavar="COUNT", help="Rows of one person that are used at most.")
+]
 Mechanism = Annotated[
     str | None,
     typer.Option(

@@ -87,6 +87,18 @@ class TrueCounts:
         values = Expression(text, names)({codes[name]: drawn for name, drawn in self.draws.items()})
         return float(np.mean(np.asarray(values)))
 
+    def plot(self) -> Any:
+        """A bar for each cell with its 90% interval; returns the matplotlib figure.
+
+        >>> import confide as cf
+        >>> channel = cf.Channel(cf.Count(), cf.Laplace(scale=1.0, step=1))
+        >>> type(cf.denoise(cf.Release(channel, 40.0)).plot()).__name__
+        'Figure'
+        """
+        from confide.plots.counts import plot_counts
+
+        return plot_counts(self.cells, self.mean, self.interval(0.9), words="true counts, mean and 90%")
+
     def summary(self) -> Any:
         """A table of the means, standard deviations and 90% intervals.
 

@@ -19,8 +19,8 @@ from confide.likelihood import as_route, choose_route
 from confide.likelihood.joint_law import Joint, checked
 from confide.likelihood.mean.same_records import SameRecords, no_joint_law
 from confide.likelihood.route import Floats, Route
+from confide.likelihood.totals.alone import private_law
 from confide.likelihood.totals.number import NumberPrior
-from confide.likelihood.totals.private import PrivateNumber
 from confide.model import Model
 
 
@@ -30,7 +30,7 @@ def joint_over_numbers(models: Sequence[Model], values: Sequence[Any], number: N
         raise IncompatibleError(
             "the releases are about different records, and each has a private number of them; infer from each by itself"
         )
-    return PrivateNumber(tuple(models), tuple(values), number)
+    return private_law(models, values, number)
 
 
 def joint_route(models: Sequence[Model], route: str | Route = "auto", same_records: bool | None = None) -> Joint:

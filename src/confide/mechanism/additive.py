@@ -19,6 +19,7 @@ from confide.mechanism.discrete import squared_steps
 from confide.mechanism.lattice import DiscreteGaussian, DiscreteLaplace, LatticeNoise, lattice_index, nearest_index
 from confide.mechanism.noise import OWN, GaussianNoise, LaplaceNoise, Noise
 from confide.privacy import Privacy
+from confide.privacy.group import two_records
 from confide.statistic import Statistic
 from confide.statistic.size import check_size
 
@@ -145,6 +146,8 @@ class AdditiveMechanism(Mechanism):
         replaced, Δ the largest ‖s(x) − s(x')‖, on a lattice both in whole steps: nothing more than before for s ≥ 0.
         """
         promised = self.guarantee(statistic, None)
+        if statistic.persons is not None:  # another person may have another number of rows
+            return two_records(promised)
         added, replaced = (self._squared_moves(statistic, n) for n in (None, 1))
         if replaced <= added:
             return promised

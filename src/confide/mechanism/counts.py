@@ -66,7 +66,7 @@ def squared_counts(statistic: Statistic, n: int | None, step: float, norm: int) 
     return max(units**2 * (math.floor(most) ** 2 if norm == 1 else math.floor(most**2)), 1)
 
 
-def squared_moves(n: int | None, step: float, norm: int) -> int:
+def squared_moves(n: int | None, step: float | Fraction, norm: int) -> int:
     """The squared integer sensitivity of a histogram on the lattice of multiples of a step.
 
     A record that is added or removed (n is None) moves one count by 1, and one that is replaced two of them. Where 1 is
@@ -75,5 +75,6 @@ def squared_moves(n: int | None, step: float, norm: int) -> int:
     >>> squared_moves(100, 1.0, norm=1), squared_moves(100, 1.0, norm=2), squared_moves(None, 0.5, norm=1)
     (4, 2, 4)
     """
-    each, moved = math.ceil(1 / Fraction(repr(float(step)))), 1 if n is None else 2
+    exact = step if isinstance(step, Fraction) else Fraction(repr(float(step)))
+    each, moved = math.ceil(1 / exact), 1 if n is None else 2
     return (moved * each) ** 2 if norm == 1 else moved * each**2

@@ -21,6 +21,7 @@ from confide.mechanism.counts import squared_counts, squared_moves
 from confide.privacy import GDP, ZCDP, ApproxDP, Privacy, PureDP
 from confide.privacy.rounding import nearest, outward, root_down, round_down, round_up
 from confide.statistic import Statistic
+from confide.statistic.persons import rows_of_one
 
 # Beyond these s the discrete Gaussian is compared with the continuous one instead of being summed, and beyond this
 # shift its increments are counted as if each were the largest.
@@ -56,7 +57,7 @@ def squared_steps(statistic: Statistic, n: int | None, step: float, norm: int) -
     ‖k‖ ≤ ‖(⌈Δ_j/step⌉)_j‖. The smaller is taken. Counts on their own lattice are not rounded at all (`counts`).
     """
     if statistic.tallies:
-        return squared_moves(n, step, norm)
+        return squared_moves(n, step, norm) * rows_of_one(statistic, n) ** 2
     width = float(statistic.sensitivity(n, norm=norm))
     if statistic.dimension == 1:
         return steps(width, step) ** 2
@@ -76,7 +77,8 @@ def squared_steps(statistic: Statistic, n: int | None, step: float, norm: int) -
 def _moves(statistic: Statistic, n: int | None) -> list[float]:
     """How far each coordinate of a mean or a sum can move."""
     if n is None:
-        return [max(abs(low), abs(high)) for low, high in statistic.ranges]
+        rows = rows_of_one(statistic, n)
+        return [rows * max(abs(low), abs(high)) for low, high in statistic.ranges]
     return [(high - low) / (n if statistic.averages else 1) for low, high in statistic.ranges]
 
 

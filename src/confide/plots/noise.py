@@ -42,7 +42,7 @@ def spreads(release: Release) -> list[Spread]:
     (0.394, 0.44)
     """
     statistic, law = release.channel.statistic, release.channel.law
-    if law.added is None or statistic.per_record:
+    if law.added is None or statistic.per_record or statistic.tallies:
         return []
     with jax.enable_x64(True):
         reach = 6.0 * float(np.sqrt(law.added.variance))
@@ -50,8 +50,8 @@ def spreads(release: Release) -> list[Spread]:
         cdf = np.asarray(law.added.cdf(jnp.asarray(noise)))
     density, half = np.gradient(cdf, noise), law.margin(0.9)
     return [
-        Spread(f"{statistic.noun} {transform}", value, value + noise, density, (value - half, value + half))
-        for transform, value in zip(statistic.transforms, np.ravel(release.value).tolist(), strict=True)
+        Spread(label, value, value + noise, density, (value - half, value + half))
+        for label, value in zip(statistic.labels, np.ravel(release.value).tolist(), strict=True)
     ]
 
 

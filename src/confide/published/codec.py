@@ -71,8 +71,10 @@ def _encode_mechanism(mechanism: Mechanism) -> dict[str, Any]:
 
 def encode_channel(channel: Channel) -> dict[str, Any]:
     """A channel as a file has it; refused where a file cannot describe it."""
+    known = channel.statistic.persons
+    persons = {} if known is None else {"person": known.column, "at_most": known.at_most}
     return {
-        "statistic": _encode_statistic(channel.statistic),
+        "statistic": _encode_statistic(channel.statistic) | persons,
         "mechanism": _encode_mechanism(channel.mechanism),
         "neighbours": channel.neighbours,
     } | {name: told for name in ("n", "protects") if (told := getattr(channel, name)) is not None}
@@ -155,7 +157,11 @@ def _decode_statistic(given: StatisticForm) -> Statistic:
 
 def decode_channel(form: ChannelForm) -> Channel:
     """The channel of a form, through the same constructors that a user calls."""
-    statistic = _decode_statistic(form.statistic)
+    statistic, given = _decode_statistic(form.statistic), form.statistic
+    if (given.person is None) != (given.at_most is None):
+        raise FileError("a person is protected with at most so many rows: both are told, or none")
+    if given.person is not None and given.at_most is not None:
+        statistic = statistic.per_person(given.person, given.at_most)
     options = {name: value for name in MECHANISM_OPTIONS if (value := getattr(form.mechanism, name)) is not None}
     if form.mechanism.privacy is not None:
         options["privacy"] = decode_privacy(form.mechanism.privacy.model_dump())

@@ -132,6 +132,9 @@ class StatisticForm(_Form):
     #: the public lists of columns of text
     categories: Annotated[dict[Name, Categories], Field(min_length=1, max_length=MOST_COLUMNS)] | None = None
     q: Annotated[float, Field(gt=0, le=1)] | None = None
+    #: the column that says whose row it is, and how many rows of one person were used at most
+    person: Name | None = None
+    at_most: Annotated[int, Field(ge=1, le=2**20)] | None = None
 
 
 class MechanismForm(_Form):
@@ -154,8 +157,8 @@ class ChannelForm(_Form):
     #: absent where it is private
     n: Annotated[int, Field(ge=1, le=MOST_RECORDS)] | None = None
     neighbours: Literal["replace-one", "add-remove"]
-    #: of tables: one row is protected, not a person, who may have several
-    protects: Literal["one row"] | None = None
+    #: of tables: one row is protected, not a person, who may have several; or one person with all rows
+    protects: Literal["one row", "one person"] | None = None
 
 
 class RowsForm(_Form):

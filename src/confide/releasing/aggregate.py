@@ -9,6 +9,7 @@ from __future__ import annotations
 import operator
 import sys
 from collections.abc import Iterator
+from fractions import Fraction
 from functools import reduce
 from typing import Any
 
@@ -17,7 +18,9 @@ from confide.errors import InvalidArgument
 from confide.expression.database import double
 from confide.published.errors import DataError
 from confide.published.part import Grouped, Part, Rows, identifier_of_part
+from confide.releasing.cells import LACKING, sorted_into_cells
 from confide.releasing.gaps import Missing, constants_of
+from confide.releasing.persons import rows_that_are_used
 from confide.releasing.quantise import engine_columns, quantised
 from confide.releasing.ranks import window_of
 from confide.releasing.readers.cells import is_text, md5
@@ -44,6 +47,8 @@ def records_needed(channel: Channel, part: Part | str | None, missing: Missing) 
 def exact_numbers(plan: Plan, source: Source, part: Part | str | None, missing: Missing) -> Any:
     """The exact whole numbers that a release (other than `Each`) publishes with noise: sums, or a window of ranks."""
     channel = plan.channel
+    if channel.statistic.tallies:
+        return _counts_of_cells(plan, source, part, missing)
     if channel.n is None:
         return _private_sums(plan, source, part, missing)
     _check_size(channel, source, part, missing)
@@ -79,6 +84,23 @@ def _private_sums(plan: Plan, source: Source, part: Part | str | None, missing: 
     return [int(row[f"sum{i}"] or 0) for i in range(statistic.dimension)]
 
 
+def _counts_of_cells(plan: Plan, source: Source, part: Part | str | None, missing: Missing) -> list[Fraction]:
+    """Exact counts in grid steps, in one pass; records that lack a value are counted beside the cells."""
+    channel = plan.channel
+    if channel.n is not None:
+        _check_size(channel, source, part, missing)
+    table = _records(plan, source, part, missing)
+    rows = rows_of(source.connection, table.group_by("q0").aggregate(records=table.count()))
+    found = {int(row["q0"]): int(row["records"]) for row in rows}
+    lacking = found.pop(LACKING, 0)
+    if channel.n is not None:
+        total = sum(found.values())
+        _check(channel, {"n": total + lacking, "present": total}, missing, part)
+    elif lacking:
+        raise _gaps(channel)
+    return [Fraction(found.get(cell, 0)) / plan.grid.step for cell in range(channel.statistic.dimension)]
+
+
 def record_batches(plan: Plan, source: Source, part: Part | str | None, missing: Missing) -> Iterator[Any]:
     """The exact whole number of each record, a batch at a time, for `Each`."""
     _check_size(plan.channel, source, part, missing)
@@ -100,6 +122,8 @@ def _counts(table: Any) -> dict[str, Any]:
 def _records(plan: Plan, source: Source, part: Part | str | None, missing: Missing) -> Any:
     """The table of the records of a part, with their whole numbers q0, q1, … and whether they are `present`."""
     table, statistic = _select(source, part), plan.channel.statistic
+    if statistic.persons is not None:
+        table = rows_that_are_used(table, list(engine_columns(statistic).values()), statistic.persons.at_most)
     constants, tests = constants_of(missing, statistic), []
     for name, column in engine_columns(statistic).items():
         # false for infinities and, as engines sort it above all numbers or compare it with none, for NaN; null for null
@@ -112,6 +136,8 @@ def _records(plan: Plan, source: Source, part: Part | str | None, missing: Missi
     table = table.mutate(present=reduce(operator.and_, given) if given else _true())
     if missing == "public":
         table = table.filter(table["present"])
+    if statistic.tallies:
+        return sorted_into_cells(statistic, table)
     return quantised(plan.channel, plan.grid, table, source.engine)
 
 

@@ -18,7 +18,7 @@ from confide.channel import Channel
 from confide.errors import ConfideError, IncompatibleError
 from confide.expression import Expression
 from confide.mechanism import AdditiveLaw, ExponentialLaw, ResponseLaw, SmoothLaw
-from confide.mechanism.counts import squared_counts
+from confide.mechanism.counts import squared_counts, squared_moves
 from confide.privacy.rounding import round_up
 from confide.published.codec import encode_channel
 from confide.published.value import lattice_step
@@ -30,6 +30,7 @@ from confide.releasing.ranks import RanksPlan, Smooth
 from confide.releasing.whole_numbers import Plan
 from confide.statistic import Statistic
 from confide.statistic.columns import bounds_by_name
+from confide.statistic.persons import rows_of_one
 
 #: how much more noise than the model's a release may have; rounding ranges outward takes a thousandth of this
 EXCESS = Fraction(1, 1000)
@@ -51,6 +52,9 @@ class Additive(Plan):
     values at most w grid steps apart are then at most ⌈w/c⌉ lattice steps apart. Counts on their own lattice
     (`mechanism.counts`) are whole numbers of lattice steps before they are rounded, but for the rounding of s/step in
     each record: their sum is within a quarter of a lattice step of a whole number, which rounding then finds.
+
+    *A histogram* counts records, which are whole: a record moves a count by 1/step grid steps, or by ⌈1/step⌉ steps of
+    a user's lattice, to which the exact count is rounded.
     """
 
     kind: Kind
@@ -112,11 +116,6 @@ def _planned(channel: Channel) -> Plan:
     if channel.law.noiseless:
         raise IncompatibleError(
             "a Noiseless channel protects nobody, so it is never released; choose a mechanism with noise"
-        )
-    if channel.statistic.tallies:
-        raise IncompatibleError(
-            f"{channel.statistic!r} cannot be released from records yet; release a Mean of its cells' indicators, such "
-            "as Mean(['x < 10', 'x >= 10'], …) with step=1/n, or make Release(channel, counts) of published counts"
         )
     for transform in channel.statistic.transforms:
         if not isinstance(transform, Expression):
@@ -203,17 +202,21 @@ def _additive(channel: Channel) -> Additive:
 def squared_sensitivity(channel: Channel, grid: StepGrid, norm: int) -> int:
     """The square of the most by which the whole numbers that get noise can move, between data sets that are neighbours.
 
-    A record that is replaced moves a coordinate by the width of its range, one that is added or removed by what it is.
+    A record that is replaced moves a coordinate by the width of its range, one that is added or removed by what it is,
+    and a person by as much as all rows that are used of one.
     """
+    if channel.statistic.tallies:
+        return squared_moves(channel.n, grid.step, norm) * rows_of_one(channel.statistic, channel.n) ** 2
     divisor = lattice_divisor(channel, grid) or 1
-    widths = [-(-width // divisor) for width in (grid.sizes if channel.n is None else grid.widths)]
+    rows = rows_of_one(channel.statistic, channel.n)
+    widths = [-(-rows * width // divisor) for width in (grid.sizes if channel.n is None else grid.widths)]
     naive = sum(widths) ** 2 if norm == 1 else sum(width**2 for width in widths)
     d = channel.statistic.dimension
     if d == 1 or not (channel.statistic.averages or channel.statistic.totals):
         return naive
     together = Fraction(channel.statistic.sensitivity(channel.n if channel.n is None else 1, norm=norm)) / grid.step
     largest = max(map(abs, (*grid.low, *grid.high)))
-    off = 1 if grid.per_lattice is None else 1 + Fraction(largest, 2**52)
+    off = rows * (1 if grid.per_lattice is None else 1 + Fraction(largest, 2**52))
     # a record's whole number of grid steps is within 2·off of s/step, and s/step within 2⁻⁵¹ of whole lattice steps
     if grid.per_lattice is not None and 2 * off + Fraction(largest, 2**51) < Fraction(grid.per_lattice, 4):
         exact = squared_counts(channel.statistic, channel.n, float(lattice_step(channel) or 0), norm)

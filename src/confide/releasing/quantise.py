@@ -31,6 +31,7 @@ from confide.mechanism.counts import steps_per_unit
 from confide.published.value import lattice_step
 from confide.statistic import Statistic
 from confide.statistic.columns import bounds_by_name
+from confide.statistic.persons import rows_of_one
 
 #: the step is at most this share of the noise scale
 FINENESS = Fraction(1, 2**20)
@@ -78,6 +79,8 @@ def grid_of(channel: Channel) -> StepGrid:
     if channel.law.answers is not None:
         return StepGrid(Fraction(1), (0,), (len(channel.law.answers) - 1,))
     lattice = lattice_step(channel)
+    if channel.statistic.tallies:
+        return _of_counts(channel, lattice)
     # fine beside the range as well, so that rounding its ends outward costs next to nothing
     widths = [Fraction(high) - Fraction(low) for low, high in channel.statistic.ranges if low < high]
     finest: Fraction = min([_finest_scale(channel), *widths])
@@ -113,10 +116,19 @@ def _on_lattice(channel: Channel, step: Fraction, per_lattice: int) -> StepGrid:
         divisor = channel.n if channel.statistic.averages else 1
         most = math.isqrt(squared_steps(channel.statistic, channel.n, float(lattice_step(channel) or 0), norm=1))
         if channel.n is None:
-            low[0], high[0] = max(low[0], -most * per_lattice), min(high[0], most * per_lattice)
+            end = most * per_lattice // rows_of_one(channel.statistic, None)
+            low[0], high[0] = max(low[0], -end), min(high[0], end)
         else:
             high[0] = min(high[0], low[0] + most * divisor * per_lattice)
     return _checked(channel, StepGrid(step, tuple(low), tuple(high), per_lattice))
+
+
+def _of_counts(channel: Channel, lattice: Fraction | None) -> StepGrid:
+    """Counts are whole: a user's lattice as it is, or a power of two that divides 1."""
+    scale = Fraction(channel.law.added.scale)  # type: ignore[union-attr]
+    step = lattice or min(Fraction(1), _power_of_two_below(scale * FINENESS))
+    d = channel.statistic.dimension
+    return _checked(channel, StepGrid(step, (0,) * d, (math.ceil(1 / step),) * d, None if lattice is None else 1))
 
 
 def _of_a_sum(channel: Channel, lattice: Fraction, halvings: int) -> int:

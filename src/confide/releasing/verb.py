@@ -36,6 +36,8 @@ def release(
     missing: float | str | Mapping[str, float] | None = None,
     by: str | None = None,
     groups: Mapping[str, int] | Sequence[str] | None = None,
+    person: str | None = None,
+    at_most: int | None = None,
     fresh: bool = False,
 ) -> Any:
     """Publish a statistic of real records through a channel, with exact noise.
@@ -61,6 +63,10 @@ def release(
     group must be fixed: then each record is protected as by one of them. The groups' sizes add up to the channel's n;
     where that is private `groups` is a list of names, which must be public, for no list is read from the data.
 
+    `person` names the column that says whose row it is, where somebody may have several: of a `Sum`, `Count` or
+    `Histogram` without n at most `at_most` rows of each person are used, chosen by a hash of them, and the noise is
+    that many times as large, so that a person is protected and not a row. Rows of nobody in particular are left out.
+
     Where the number of records is private (a `Sum` or a `Count` without n) nothing that is published, written or raised
     depends on it, but through the noisy value; an empty table is a table like others, and more than `2**32` records
     cost accuracy, never an error. `Rows` are refused then, for a record that is added shifts all that follow.
@@ -75,6 +81,7 @@ def release(
     ['f', 'm']
     """
     from confide.releasing.ledger.ledger import Ledger
+    from confide.releasing.persons import for_persons
     from confide.releasing.readers.table.asked import check_column
 
     if not isinstance(channel, Channel):
@@ -87,6 +94,7 @@ def release(
         )
     if not isinstance(purpose, str) or len(purpose) > 10_000:
         raise InvalidArgument("purpose", purpose, "is not a short text", "say what the release is for, or leave it out")
+    channel = for_persons(channel, person, at_most, part, by)
     told: dict[str, Any] = {
         "dataset": check_name("dataset", dataset),
         "part": check_part(part),
@@ -156,7 +164,8 @@ def _prepared(
             if stored is not None:
                 return lambda: stored
         compute = _records if statistic.per_record else _numbers
-        also, stop = identifier_of_part(request.part), records_needed(channel, request.part, request.missing)
+        also = identifier_of_part(request.part) if statistic.persons is None else statistic.persons.column
+        stop = records_needed(channel, request.part, request.missing)
         with open_source(data, asked, table, also, stop, None if held is None else held.files) as source:
             publish = compute(plan, source, told)
         if held is not None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from confide.channel import Channel
 from confide.evenly import margin_if_even
+from confide.plots.counts import plot_counts
 from confide.plots.noise import plot_answers, plot_spreads, spread_if_even, spreads
 from confide.published import Release
 from confide.published.imputation import effect
@@ -71,7 +72,7 @@ def _where(bounds: Any) -> str:
 def _near(release: Release) -> str:
     """How near the published numbers are to what they are about."""
     channel, statistic, margin = release.channel, release.channel.statistic, release.channel.margin()
-    about = f"{statistic.noun} the clipped records"
+    about = "the count of its cell" if statistic.tallies else f"{statistic.noun} the clipped records"
     if channel.value_shape == () and margin is not None:
         first, last = (within(release.value + side * margin, margin) for side in (-1, 1))
         return (
@@ -96,6 +97,8 @@ def _range(release: Release) -> str:
 
 
 def _pictures(release: Release) -> list[Picture]:
+    if release.channel.statistic.tallies:
+        return [_counts(release)]
     drawn, even = spreads(release), spread_if_even(release)
     if drawn:
         told = "Where each of them lies" if len(drawn) > 1 else "Where the statistic of the clipped records lies"
@@ -110,6 +113,13 @@ def _pictures(release: Release) -> list[Picture]:
     return []
 
 
+def _counts(release: Release) -> Picture:
+    value, margin = np.asarray(release.value), release.channel.margin() or 0.0
+    figure = plot_counts(release.channel.statistic.labels, value, np.stack([value - margin, value + margin], axis=1))
+    told = "The published counts, and how far the noise alone may have moved each of them (90%)."
+    return Picture(figure, f"{told} What the true counts were, with totals that are known, is for `denoise`.")
+
+
 def _facts(release: Release) -> dict[str, Any]:
     channel = release.channel
     facts = {"data set": release.dataset, "part": release.part, "column": columns_told(release),
@@ -117,12 +127,16 @@ def _facts(release: Release) -> dict[str, Any]:
              "records": number_of_records(channel)}  # fmt: skip
     few = isinstance(release.value, np.ndarray) and release.value.size <= MOST_NUMBERS
     if few and not channel.statistic.per_record:
-        each = zip(channel.statistic.transforms, release.value, strict=True)
+        each = zip(channel.statistic.labels, release.value, strict=True)
         margin = channel.margin()
         around = "" if margin is None else f" ± {margin:.2g}"
-        facts |= {f"{channel.statistic.noun} {s}": f"{shown(channel, float(value))}{around}" for s, value in each}
+        facts |= {label: f"{shown(channel, float(value))}{around}" for label, value in each}
     near = nearness(channel)
-    protected = channel.protects and f"{channel.protects.upper()}, not a person, who may have several"
+    rows, protected = channel.statistic.persons, None
+    if rows is not None:
+        protected = f"ONE PERSON by {rows.column}, of whom at most {rows.at_most} rows are used"
+    elif channel.protects:
+        protected = f"{channel.protects.upper()}, not a person, who may have several"
     facts |= {"noise ± (90%)": None if near == "–" else near, "guarantee": str(release.guarantee)}
     return facts | {"protected": protected}
 

@@ -29,6 +29,7 @@ from confide.prior import Prior
 from confide.privacy import Privacy
 from confide.published import Grouped, Hashed, Release, Rows
 from confide.statistic import Statistic
+from confide.statistic.persons import told_persons
 from confide.statistic.statistic import told_bounds
 
 #: characters of a call that is written on one line
@@ -133,7 +134,9 @@ def _(value: Statistic) -> str:
     texts = [str(each) for each in value.transforms]
     level = "".join(f", {each!r}" for each in value.options.values())
     what = texts[0] if value.dimension == 1 else texts
-    return f"cf.{type(value).__name__}({', '.join([f'{what!r}{level}', *told_bounds(value.bounds)])})"
+    return (
+        f"cf.{type(value).__name__}({', '.join([f'{what!r}{level}', *told_bounds(value.bounds)])}){told_persons(value)}"
+    )
 
 
 @source.register

@@ -1,8 +1,9 @@
 """Statistics: what is computed from the records before noise."""
 
+from confide.statistic.each import Each
 from confide.statistic.histogram import Histogram
 from confide.statistic.order import Maximum, Median, Minimum, OrderStatistic, Quantile
-from confide.statistic.statistic import Each, Mean, Statistic
+from confide.statistic.statistic import Mean, Statistic
 from confide.statistic.total import Count, Sum
 
 __all__ = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,12 +13,14 @@ from confide._final import final
 from confide.errors import IncompatibleError
 from confide.privacy.rounding import root_sum_of_squares_up
 from confide.statistic.cells import CellCut, as_cuts, index_of, joined
-from confide.statistic.columns import column
+from confide.statistic.columns import ColumnBounds, column
+from confide.statistic.persons import rows_of_one, told_persons
 from confide.statistic.size import check_count
 from confide.statistic.statistic import OWN, Statistic
 from confide.statistic.transform import Transform
 
 Pair = tuple[float, float]
+_LARGEST = sys.float_info.max
 
 
 @final(OWN)
@@ -51,12 +54,22 @@ class Histogram(Statistic):
     tallies = True
 
     def __init__(self, columns: Any, *, edges: Any = None, categories: Any = None) -> None:
-        vars(self).update(transforms=(), bounds=(), cuts=as_cuts(columns, edges, categories))
+        cuts = as_cuts(columns, edges, categories)
+        # nothing is clipped: the outermost cells hold whatever is beyond the edges
+        ends = tuple((0.0, float(len(cut.categories))) if cut.categories else (-_LARGEST, _LARGEST) for cut in cuts)
+        lists = tuple((cut.column, cut.categories) for cut in cuts if cut.categories)
+        bounds = ColumnBounds(tuple(cut.column for cut in cuts), ends, lists)
+        vars(self).update(transforms=(), bounds=bounds, cuts=cuts)
 
     @property
     def cells(self) -> tuple[str, ...]:
         """The names of the cells, in the order of the counts."""
         return joined(self.cuts)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The cells: each number is a count."""
+        return self.cells
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -115,7 +128,7 @@ class Histogram(Statistic):
     def sensitivity(self, n: int | None, norm: int = 1) -> float:
         """2 in L1 and √2 in L2: a replaced record leaves one cell for another. 1 where it is added or removed."""
         if n is None:
-            return 1.0
+            return float(rows_of_one(self, n))
         check_count(n)
         return 2.0 if norm == 1 else root_sum_of_squares_up([1.0, 1.0])
 
@@ -126,7 +139,8 @@ class Histogram(Statistic):
 
     def __repr__(self) -> str:
         columns = self.columns[0] if len(self.cuts) == 1 else list(self.columns)
-        return f"Histogram({columns!r}, {', '.join(f'{name}={value!r}' for name, value in self.options.items())})"
+        told = ", ".join(f"{name}={value!r}" for name, value in self.options.items())
+        return f"Histogram({columns!r}, {told}){told_persons(self)}"
 
 
 def cells_of(statistic: Statistic) -> Histogram:

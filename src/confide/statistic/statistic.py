@@ -1,4 +1,4 @@
-"""What is computed from the records: `Mean` and `Each`, and what every statistic has in common."""
+"""What is computed from the records: `Mean`, and what every statistic has in common."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from confide._final import final, refuse_claims
 from confide.errors import IncompatibleError, InvalidArgument
 from confide.privacy.rounding import round_up
 from confide.statistic.columns import ColumnBounds, as_bounds, column
+from confide.statistic.persons import Persons, per_person, told_persons
 from confide.statistic.sensitivity import vector_sensitivity, width
 from confide.statistic.size import check_count
 from confide.statistic.transform import Transform, apply, apply_to_rows, as_transforms, ranges_of
@@ -61,6 +62,9 @@ class Statistic(ABC):
     ranked: ClassVar[bool] = False
     #: whether it counts the records in disjoint cells
     tallies: ClassVar[bool] = False
+
+    #: whose rows there are at most so many of; None where a row is protected by itself
+    persons: ClassVar[Persons | None] = None
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -116,6 +120,20 @@ class Statistic(ABC):
     def dimension(self) -> int:
         """The number of components of s."""
         return len(self.transforms)
+
+    def per_person(self, person: str, at_most: int) -> Any:
+        """The same sum or count of at most so many rows of each person, who is protected with all of them.
+
+        >>> import confide as cf
+        >>> cf.Count().per_person("patient_id", at_most=3)
+        Count().per_person('patient_id', at_most=3)
+        """
+        return per_person(self, person, at_most)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """What each published number is, in a few words."""
+        return tuple(f"{self.noun} {transform}" for transform in self.transforms)
 
     @property
     def ranges(self) -> tuple[Pair, ...]:
@@ -204,7 +222,7 @@ class Statistic(ABC):
     def __repr__(self) -> str:
         texts = [str(transform) for transform in self.transforms]
         first = repr(texts[0] if self.dimension == 1 else texts)
-        return f"{type(self).__name__}({', '.join([first, *told_bounds(self.bounds)])})"
+        return f"{type(self).__name__}({', '.join([first, *told_bounds(self.bounds)])}){told_persons(self)}"
 
 
 def told_bounds(bounds: Any) -> list[str]:
@@ -267,27 +285,3 @@ class Mean(Statistic):
         """sup ‖s(x) − s(x')‖ / n, rounded up."""
         whole = vector_sensitivity(self.transforms, self.bounds, norm)
         return round_up(Fraction(whole) / check_count(n)) if math.isfinite(whole) else whole
-
-
-@final(OWN)
-class Each(Statistic):
-    """One noisy value of s(x) per record: the local model, the paper's sequential release (Sec 3.4).
-
-    >>> Each("x > 2", bounds=(0, 5)).levels
-    (0.0, 1.0)
-    """
-
-    noun = "each record's"
-    per_record = True
-    vector = False
-
-    def summary(self, records: Any, window: int = 0) -> Any:
-        """s of each record."""
-        del window
-        return self.values(records)
-
-    def sensitivity(self, n: int, norm: int = 1) -> float:
-        """The whole width of the range, for each value depends on one record only."""
-        del norm
-        check_count(n)
-        return scalar_width(self)

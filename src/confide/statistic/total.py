@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 
 from confide._final import final
+from confide.privacy.rounding import round_up
+from confide.statistic.persons import rows_of_one, told_persons
 from confide.statistic.sensitivity import vector_sensitivity, vector_size
 from confide.statistic.size import check_count
 from confide.statistic.statistic import OWN, Statistic
@@ -89,12 +92,14 @@ class Count(Statistic):
         return "the number of records"
 
     def __repr__(self) -> str:
-        return "Count()"
+        return f"Count(){told_persons(self)}"
 
 
 def _moved(statistic: Statistic, n: int | None, norm: int) -> float:
     if n is None:
-        return vector_size(statistic.transforms, statistic.bounds, norm)
+        one = vector_size(statistic.transforms, statistic.bounds, norm)
+        rows = rows_of_one(statistic, n)
+        return one if rows == 1 or not math.isfinite(one) else round_up(Fraction(one) * rows)
     check_count(n)
     whole = vector_sensitivity(statistic.transforms, statistic.bounds, norm)
     return whole if math.isfinite(whole) else math.inf

@@ -51,7 +51,7 @@ class Cells(Route):
         if channel.law.added is None:
             return "the cells route serves additive noise; use Laplace or Gaussian"
         if channel.n is None:
-            return "the cells route serves a public number of records; give the channel an n, which is then assumed"
+            return "the cells route serves a public number of records; `infer` sums over a private one"
         step = channel.law.added.step
         if step is not None and abs(1 / step - round(1 / step)) * step > 1e-9:
             return f"counts are rounded to multiples of {step:g}, which no exact route follows; use step=1"

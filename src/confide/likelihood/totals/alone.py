@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -9,10 +10,23 @@ import jax
 import numpy as np
 
 from confide.errors import IncompatibleError
+from confide.likelihood.cells.numbers import PrivateCells
 from confide.likelihood.route import Floats, Route, require_finite
 from confide.likelihood.totals.number import NumberPrior
 from confide.likelihood.totals.private import PrivateNumber
 from confide.model import Model
+
+
+def private_law(models: Sequence[Model], values: Sequence[Any], prior: NumberPrior) -> PrivateNumber | PrivateCells:
+    """The law of releases of the same records, whose number is private: of counts and sums, or of one histogram."""
+    if not any(model.channel.statistic.tallies for model in models):
+        return PrivateNumber(tuple(models), tuple(values), prior)
+    if len(models) > 1:
+        raise IncompatibleError(
+            "a histogram of a private number of records has no joint law with other releases of them; infer from it "
+            "alone, which says how many records there are, or denoise it with them as totals"
+        )
+    return PrivateCells(models[0], values[0], prior)
 
 
 @dataclass(frozen=True)
@@ -27,7 +41,7 @@ class OverNumbers(Route):
         if model.channel.n is not None:
             return "it is for a private number of records"
         try:
-            PrivateNumber((model,), (np.zeros(model.channel.value_shape),), NumberPrior())
+            private_law((model,), (np.zeros(model.channel.value_shape),), NumberPrior())
         except IncompatibleError as error:
             return str(error)
         return None
@@ -45,7 +59,7 @@ class OverNumbers(Route):
 
     def log_likelihood(self, model: Model, thetas: Any, values: Any) -> Floats:
         """log p(y | θ) for all θ and values."""
-        each = [PrivateNumber((model,), (value,), NumberPrior()).log_likelihood(thetas) for value in np.asarray(values)]
+        each = [private_law((model,), (value,), NumberPrior()).log_likelihood(thetas) for value in np.asarray(values)]
         return require_finite(model, thetas, values, np.stack(each, axis=1))
 
     def information(self, model: Model, thetas: Any) -> NoReturn:

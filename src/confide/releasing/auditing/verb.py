@@ -51,10 +51,10 @@ def audit(
     """
     if not isinstance(channel, Channel):
         raise InvalidArgument("channel", channel, "is not a channel", "use Channel(statistic, mechanism, n)")
-    if channel.statistic.columns not in (("x",), ()):
+    if channel.statistic.tallies or channel.statistic.columns not in (("x",), ()):
         raise IncompatibleError(
-            f"{channel.statistic!r} is about rows, and tables of one column are all that neighbours are made of yet; "
-            "audit a channel of one column x"
+            f"{channel.statistic!r} is about rows or cells, and neighbours are made of numbers in one column only "
+            "yet; audit a channel of one column x"
         )
     if isinstance(pairs, bool) or not isinstance(pairs, int) or pairs < 1:
         raise InvalidArgument("pairs", pairs, "is not a number of pairs", "give a whole number, such as pairs=1000")

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from confide.errors import InvalidArgument
+from confide.statistic.columns import ColumnBounds
 
 
 @dataclass(frozen=True)
@@ -45,10 +46,11 @@ def asked_of(statistic: Any, column: str | Mapping[str, str] | None) -> Asked:
     >>> asked_of(cf.Mean("age * sex", bounds={"age": (18, 90)}, categories={"sex": ["f", "m"]}), {"age": "AGE"})
     (Value(name='x0', column='AGE', categories=None), Value(name='x1', column='sex', categories=('f', 'm')))
     """
+    lists = statistic.bounds.lists if isinstance(statistic.bounds, ColumnBounds) else {}
     if statistic.columns == ("x",):
         assert not isinstance(column, Mapping)
-        return column
-    renamed, lists = column if isinstance(column, Mapping) else {}, statistic.bounds.lists
+        return (Value("x", column, lists["x"]),) if lists else column
+    renamed = column if isinstance(column, Mapping) else {}
     return tuple(
         Value(f"x{index}", renamed.get(name, name), lists.get(name)) for index, name in enumerate(statistic.columns)
     )
