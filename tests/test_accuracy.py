@@ -63,6 +63,24 @@ def test_noise_that_drowns_the_answer_is_warned_of_before_anything_is_spent(chan
     assert book.spent("people") is None
 
 
+def test_a_component_that_drowns_in_the_noise_of_another_is_warned_of():
+    """One scale serves all components: ± 87 hides an age, and not a cost."""
+    bounds = {"age": (0, 100), "cost": (0, 50_000)}
+    noise = cf.Gaussian(cf.ZCDP(0.05))
+    assert "the mean of age (a range of 100)" in str(cf.Channel(cf.Mean(["age", "cost"], bounds), noise, n=3000))
+    even = cf.Mean(["age / 100", "cost / 50000"], bounds)
+    assert cf.Channel(even, noise, n=3000).warning is None
+
+
+def test_equal_records_leave_the_exponential_mechanism_no_room_and_it_says_so():
+    """255 ages of 4 among 355: the published median is uniform over the range, by its density."""
+    channel = cf.Channel(cf.Median("x", (0, 60)), cf.Exponential(cf.PureDP(0.2)), n=355)
+    assert f"{2 * channel.law.window + 1} equal ones leave it anywhere" in str(channel)
+    records = np.concatenate([np.zeros(50), np.full(255, 4.0), np.full(50, 9.0)])
+    at = np.array([1.0, 6.0, 30.0, 59.0])
+    np.testing.assert_allclose(channel.log_prob(at, records), -np.log(60.0), rtol=1e-12)
+
+
 @pytest.mark.parametrize(
     "channel",
     [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from confide.mechanism import Law, Mechanism
 from confide.privacy import Privacy, Unlimited
 from confide.privacy.relation import ADD_REMOVE, NEIGHBOURS, REPLACE
 from confide.statistic import Statistic
+from confide.statistic.one_column import about_x
 from confide.statistic.persons import per_row
 from confide.statistic.size import check_count, check_size
 
@@ -134,6 +135,21 @@ class Channel:
         alike: Any = type(self.mechanism)
         return Channel(per_row(self.statistic), alike(scale=float(noise.scale), step=self.mechanism.step), n)  # type: ignore[attr-defined]
 
+    def of_numbers(self) -> Channel:
+        """The same for a population of numbers: the one column of a table that it reads is then called x.
+
+        >>> import confide as cf
+        >>> channel = cf.Channel(cf.Mean("age > 65", bounds={"age": (0, 110)}), cf.Laplace(cf.PureDP(1.0)), n=200)
+        >>> channel.of_numbers()
+        Channel(Mean('x > 65', bounds=(0.0, 110.0)), Laplace(PureDP(epsilon=1.0)), n=200)
+        """
+        same = about_x(self.statistic)
+        if same is None:
+            return self
+        made = replace(self, statistic=same)
+        object.__setattr__(made, "law", self.law)  # the noise that there was, however the range of x is certified
+        return made
+
     @property
     def value_shape(self) -> tuple[int, ...]:
         """The shape of a published value."""
@@ -166,15 +182,29 @@ class Channel:
         """
         if self.statistic.totals or self.statistic.tallies:
             return None  # the more records, the larger a sum is beside its noise
-        ends, noise = self.statistic.ranges, self.law.least_margin(self.statistic, self.n)
-        widest = max(high - low for low, high in ends)
-        if self.n == 1 or self.statistic.per_record or noise is None or noise < widest:
+        noise = self.law.least_margin(self.statistic, self.n)
+        if self.n == 1 or self.statistic.per_record or noise is None:
             return None
-        low, high = next(pair for pair in ends if pair[1] - pair[0] == widest)
+        ends, noun = self.statistic.ranges, self.statistic.noun
+        widest = max(high - low for low, high in ends)
+        if noise >= widest:
+            low, high = next(pair for pair in ends if pair[1] - pair[0] == widest)
+            return (
+                f"the noise (± {noise:.3g}, 90%) is wider than all that {noun.removesuffix(' of')} can be, "
+                f"which is from {low:g} to {high:g}: the published number will say almost nothing; narrow the bounds, "
+                "use more records, a larger privacy parameter or another mechanism"
+            )
+        # all components have one scale, which the widest decides: the interval of a narrow one may hold all it can be
+        parts = zip(self.statistic.transforms, ends, strict=True)
+        drowned = [(str(part), high - low) for part, (low, high) in parts if 2 * noise >= high - low]
+        if not drowned or len(ends) == 1:
+            return None
+        told = ", ".join(f"{noun} {part} (a range of {width:g})" for part, width in drowned)
+        part, width = drowned[0]
         return (
-            f"the noise (± {noise:.3g}, 90%) is wider than all that {self.statistic.noun.removesuffix(' of')} can be, "
-            f"which is from {low:g} to {high:g}: the published number will say almost nothing; narrow the bounds, use "
-            "more records, a larger privacy parameter or another mechanism"
+            f"the noise (± {noise:.3g}, 90%) is the same for every component, and as wide as all that {told} can be, "
+            f"of which the published number will say next to nothing; divide each component by its range, as in "
+            f"{part if part.isidentifier() else f'({part})'} / {width:g}, or publish them one by one"
         )
 
     @float64
@@ -263,8 +293,8 @@ class Channel:
         one = "The published number" if self.value_shape == () else "Each published number"
         own = self.statistic.per_record
         about = "its record's clipped value" if own else "that statistic of the clipped records"
-        if self.statistic.tallies:
-            about = "the count of its cell"
+        if self.statistic.tallies or self.statistic.counts:
+            about = "the count of its cell" if self.statistic.tallies else str(self.statistic)
         lines = []
         if margin is not None and not self.law.noiseless:
             lines.append(f"{one} will lie within ± {margin:.2g} of {about} (90%).")
@@ -273,6 +303,11 @@ class Channel:
             words = "".join(f", within ± {each:.2g} {when}" for when, each in told.items() if each is not None)
             known = f"{words} (90%)" if words else ""
             lines.append(f"How near the published number comes to {about} depends on how they lie{known}.")
+        if self.law.selects:
+            lines.append(
+                f"It lies between records: where many share a value, as whole numbers do, there is little room beside it, "
+                f"and {2 * self.law.window + 1:,} equal ones leave it anywhere in the range; SmoothCauchy serves those."
+            )
         if warning is not None:
             lines.append(f"Warning: {warning}.")
         return "".join(f"{line}\n" for line in lines)

@@ -189,7 +189,7 @@ def with_missing(population: Population, releases: Sequence[Release]) -> tuple[P
             "a prior of the share of missing records needs releases that replaced them by a number, and one of these "
             "did not; leave 'missing' out of the prior, or infer from each release by itself"
         )
-    bounds = [release.channel.statistic.bounds for release in releases]
+    bounds = [release.channel.of_numbers().statistic.bounds for release in releases]
     high, low = max(high for _, high in bounds), min(low for low, _ in bounds)
     places = Places(math.floor(high) if population.discrete else high, 1.0 if population.discrete else high - low,
                     population.discrete)  # fmt: skip
@@ -210,7 +210,7 @@ def with_missing(population: Population, releases: Sequence[Release]) -> tuple[P
 
 def _from(release: Release, places: Places) -> Release:
     """A release as one of a statistic that knows which records are missing."""
-    channel, values = release.channel, imputed(release)
+    channel, values = release.channel.of_numbers(), imputed(release)
     statistic, mechanism = channel.statistic, channel.mechanism
     assert values is not None
     if not all(isinstance(each, Expression) for each in statistic.transforms):

@@ -49,15 +49,20 @@ class Model:
             )
         if not isinstance(self.channel, Channel):
             raise InvalidArgument("channel", self.channel, "is not a channel", "use Channel(statistic, mechanism, n)")
+        if self.population.rows is None and not self.channel.statistic.tallies:
+            object.__setattr__(self, "channel", self.channel.of_numbers())
         statistic = self.channel.statistic
         # a population of numbers gives the one column that is sorted into cells, or the codes of cells
         free = statistic.counts or (statistic.tallies and self.population.rows is None)
         columns = () if free else statistic.columns
         if lacking := [name for name in columns if name not in self.population.columns]:
+            remedy = "correct the name, or give a population with that column"
+            if self.population.rows is None:
+                rows = ", ".join(f"{name}={self.population.name}" for name in columns)
+                remedy = f"give a population of rows with these columns, such as independent({rows})"
             raise IncompatibleError(
-                f"{self.channel.statistic!r} is about the column {lacking[0]!r}, but a record of "
-                f"{self.population.name} has {', '.join(self.population.columns)}; correct the name, or give a "
-                "population with that column"
+                f"{statistic} is about the column {lacking[0]!r}, but a record of {self.population.name} has "
+                f"{', '.join(self.population.columns)}; {remedy}"
             )
         codes = self.channel.law.answers is not None and self.channel.statistic.transforms[0].is_identity
         if codes and not self.population.discrete:

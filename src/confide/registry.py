@@ -80,7 +80,7 @@ POPULATIONS = (
     "categorical",
     "negative_binomial",
 )
-#: what makes rows of several columns of them: from Python only, as a command line has no words for it
+#: what makes rows of several columns of them; the last from Python only
 POPULATIONS_OF_ROWS = ("independent", "linear_regression", "logistic_regression", "with_missing")
 #: the package in which the members of each kind are defined
 _HOMES = {

@@ -33,8 +33,16 @@ def statistic_of(study: Arguments) -> tuple[Any, str]:
             raise UsageProblem(f"one statistic is needed here, not {len(text)}")
         (text,) = text
     what, bounds, mechanism = words.split_statistic(str(text))
-    statistic = words.read_statistic(what, bounds or study.need("bounds", "-10 10"))
-    return statistic, mechanism or study.get("mechanism", "laplace")
+    return _statistic(study, what, bounds), mechanism or study.get("mechanism", "laplace")
+
+
+def _statistic(study: Arguments, what: str, bounds: list[float] | None) -> Any:
+    """What is published, with the bounds of its own or those of all; lists, counts and cells need none."""
+    lists = study.get("categories")
+    if bounds is None:
+        free = lists or what.partition(" ")[0] in ("count", "histogram")
+        bounds = study.get("bounds") if free else study.need("bounds", "-10 10")
+    return words.read_statistic(what, bounds, lists)
 
 
 def channels_of(study: Arguments) -> dict[str, Channel]:
@@ -49,11 +57,7 @@ def channels_of(study: Arguments) -> dict[str, Channel]:
     channels: dict[str, Channel] = {}
     for text in texts:
         what, bounds, mechanism = words.split_statistic(text)
-        lists = study.get("categories")
-        if bounds is None:
-            free = lists or what.split(" ")[0] in ("count", "histogram")
-            bounds = study.get("bounds") if free else study.need("bounds", "-10 10")
-        statistic = words.read_statistic(what, bounds, lists)
+        statistic = _statistic(study, what, bounds)
         noise = words.read_mechanism(mechanism or study.get("mechanism", "laplace"), privacy)
         if text in channels:
             raise InvalidArgument("--statistic", text, "is given twice", "give every statistic once")

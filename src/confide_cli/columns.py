@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 #: commands whose `--bounds` may be about columns, and the option that it then is
-_COMMANDS, COLUMN_BOUNDS = ("release",), "--column-bounds"
+_COMMANDS = ("release", "information", "compare", "infer", "estimate", "require")
+COLUMN_BOUNDS = "--column-bounds"
 
 
 def separated(arguments: Sequence[str]) -> list[str]:

@@ -12,15 +12,19 @@ StudyOption = Annotated[Path | None, typer.Option("--study", metavar="FILE", hel
 Population = Annotated[
     str | None, typer.Option(metavar="NAME", help="normal_variance, normal_mean(variance=2), bernoulli, …")
 ]
+_STATISTIC = (
+    '"mean abs(x)", "median", "maximum", "quantile 0.9 x", "each x > 2", "sum 1, x - 40", "count", "histogram age: 0, '
+    '18, 65", "histogram sex: f, m"; with bounds and a mechanism of its own: "mean x**2 on -3 3 with gaussian".'
+)
 Statistics = Annotated[
     list[str] | None,
     typer.Option(
         "--statistic",
         metavar="WORDS",
-        help='"mean abs(x)", "median", "maximum", "quantile 0.9 x", "each x > 2"; with bounds and a mechanism of its '
-        'own: "mean x**2 on -3 3 with gaussian". Repeat it to compare.',
+        help=_STATISTIC + " Repeat it to compare.",
     ),
 ]
+OneStatistic = Annotated[list[str] | None, typer.Option("--statistic", metavar="WORDS", help=_STATISTIC)]
 Bounds = Annotated[tuple[float, float] | None, typer.Option(metavar="LOW HIGH", help="What records are clipped to.")]
 RowBounds = Annotated[
     tuple[float, float] | None,

@@ -30,7 +30,9 @@ _PHRASES = {
     r"must satisfy Positive\(lower_bound=0\.0\)": "must be above 0",
     r"the only variable is x\b": "x stands for the values of the column that --column names",
     r"^expression = ": "--statistic ",
-    r"^--dataset None ": "--dataset ",
+    r"^--(dataset|column) None ": r"--\1 ",
+    # of columns, in braces as Python writes them: here as name=value
+    r"for each column that may lack one, as in \{'(\w+)': …\}": r"for each column that may lack one, as in \1=…",
     r"\bPureDP\(epsilon=([^)]*)\)": r"pure:\1",
     r"\bZCDP\(rho=([^)]*)\)": r"zcdp:\1",
     r"\bGDP\(mu=([^)]*)\)": r"gdp:\1",
@@ -43,6 +45,17 @@ _ARGUMENT = re.compile(rf"(?<![\w.(-])({'|'.join(_OPTIONS)})=(?=[^\s=])")
 _FIRST = re.compile(rf"^({'|'.join((*_OPTIONS, 'same_records', 'same_quantity'))}) = ")
 
 
+def _in_call(text: str, place: int) -> bool:
+    """Whether a place is between the brackets of a call, such as Mean('x', bounds=(0, 1))."""
+    open_brackets: list[bool] = []
+    for before, character in zip(" " + text[:place], text[:place], strict=False):
+        if character == "(":
+            open_brackets.append(before.isalnum())
+        elif character == ")" and open_brackets:
+            open_brackets.pop()
+    return any(open_brackets)
+
+
 def spoken(text: str) -> str:
     """A message with arguments as they are typed.
 
@@ -52,7 +65,7 @@ def spoken(text: str) -> str:
     'smooth_laplace cannot give pure:1.0; give an approx, or use smooth_cauchy for pure'
     """
     text = _SWITCH.sub(lambda found: _SWITCHES[found[0]], text)
-    text = _ARGUMENT.sub(r"--\1 ", text)
+    text = _ARGUMENT.sub(lambda found: found[0] if _in_call(text, found.start()) else f"--{found[1]} ", text)
     text = _FIRST.sub(lambda found: f"--{found[1].replace('_', '-')} ", text)
     for phrase, words in _PHRASES.items():
         text = re.sub(phrase, words, text)

@@ -20,6 +20,10 @@ from confide.registry import FAMILIES, GUARANTEES, MECHANISMS, POPULATIONS, STAT
 _MOST_POINTS = 100_000
 
 
+#: populations of rows, whose words are names of columns
+_OF_ROWS = re.compile(r"(?P<name>independent|linear_regression|logistic_regression)\((?P<rest>.*)\)", re.DOTALL)
+
+
 def choice(argument: str, name: str, choices: Iterable[str]) -> str:
     """A name among several, or an error that says which are meant."""
     names = list(choices)
@@ -107,14 +111,38 @@ def _remedy(name: str, takes: list[str], build: Any) -> str:
 
 
 def read_population(text: str) -> Any:
-    """`normal_variance`, `normal_mean(variance=2)`, `categorical(3)`."""
+    """`normal_variance`, `normal_mean(variance=2)`, `categorical(3)`, `independent(age=normal, smokes=bernoulli)`.
+
+    >>> read_population("linear_regression(cost, age, stay)").columns
+    ('age', 'stay', 'cost')
+    """
     from confide import populations
 
+    if (found := _OF_ROWS.match(text.strip())) is not None:
+        return _population_of_rows(found["name"], found["rest"])
     name, values, named = call("--population", text)
     build = getattr(populations, choice("--population", name, POPULATIONS))
     if name == "categorical":
         values = [int(value) if isinstance(value, float) and value.is_integer() else value for value in values]
     return _make("--population", text, build, values, named)
+
+
+def _population_of_rows(name: str, text: str) -> Any:
+    """Rows: each column with its population, or an outcome and its covariates."""
+    from confide import populations
+
+    build, parts = getattr(populations, name), _split(text)
+    if name == "independent":
+        pairs = [part.partition("=") for part in parts]
+        if not all(column.strip().isidentifier() and sign for column, sign, _ in pairs):
+            remedy = "write independent(age=normal, smokes=bernoulli)"
+            raise InvalidArgument("--population", text, "does not say which column has which population", remedy)
+        return build(**{column.strip(): read_population(rest.strip()) for column, _, rest in pairs})
+    outcome, *covariates = parts
+    if not covariates:
+        remedy = f"write {name}(cost, age, stay): the outcome, and what it depends on"
+        raise InvalidArgument("--population", text, "names no covariate", remedy)
+    return build(outcome, covariates)
 
 
 def read_privacy(text: str, argument: str = "--privacy") -> Any:

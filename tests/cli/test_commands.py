@@ -344,4 +344,5 @@ def test_release_of_rows_by_group(confide, result, tmp_path):
     )
     code, printed, said = confide("release", "hospital.csv", "--study", "study.toml", "--missing", "age=40")
     assert code == 0, said
-    assert "Released" in printed
+    assert "Released:" in printed
+    assert str(cf.Release.load("by-2.json")).startswith("Released from hospital, sex = m: ")  # which of the groups

@@ -49,6 +49,30 @@ def test_what_is_inside_of_a_call_is_left_as_it_is():
     )
 
 
+def test_a_table_is_spoken_of_in_the_words_of_the_command_line(confide, tmp_path):
+    (tmp_path / "wards.csv").write_text("ward,age\nnorth,30\nsouth,\n")
+    counted = ("--privacy", "pure:1", "--n")
+    code, _, said = confide("release", "wards.csv", "--statistic", "count", *counted, "private")
+    assert code == 1
+    assert "--column must name one of several columns; the data have ward, age" in said
+    mean = ("--statistic", "mean age", "--bounds", "age=0:100", *counted, 2)
+    assert "as in age=…" in confide("release", "wards.csv", *mean)[2]
+    rows = ("--statistic", "mean age, ward", "--bounds", "age=0:9", "--bounds", "ward=0:1", *counted, 2, "--theta", 1)
+    _, _, said = confide("information", "--population", "bernoulli", *rows)
+    assert "with age clipped to [0, 9]" in said
+    assert "--bounds {" not in said
+
+
+def test_rows_and_cells_are_described_in_words(result):
+    """A population of rows, bounds by column, and a histogram, which has no bounds."""
+    rows = ("--population", "independent(age=normal_mean, smokes=bernoulli)", "--theta", "40,0.2")
+    mean = ("--statistic", "mean smokes", "--bounds", "smokes=0:1", "--privacy", "pure:1", "--n", 100)
+    found = result("information", *rows, *mean)
+    assert found["points"][0]["information"][0][0] == 0
+    cells = ("--statistic", "histogram x: 0", "--mechanism", "laplace(step=1)", "--privacy", "pure:1", "--n", 100)
+    assert result("information", "--population", "normal_mean", "--theta", 0, *cells)["points"]
+
+
 @pytest.mark.parametrize("kept", [True, False])
 def test_an_interrupted_study_says_how_to_continue_and_shows_no_frames(monkeypatch, tmp_path, kept):
     def interrupted(*_):

@@ -38,6 +38,27 @@ def test_two_data_sets_need_a_column_in_common_or_the_readers_word():
     assert cf.infer(BITS, by_hand, PRIOR, route="normal", same_records=False).names == ("probability",)
 
 
+def of_column(name, value, **told):
+    statistic = cf.Mean(name, bounds={name: (0, 1)})
+    return cf.Release(cf.Channel(statistic, CHANNEL.mechanism, n=400), value, **told)
+
+
+def test_the_one_column_of_a_table_is_what_a_population_of_numbers_describes():
+    """By its name as by x: the same posterior, with imputed values, and one word for it in two releases."""
+    found = cf.infer(BITS, of_column("readmitted", 0.3), PRIOR)
+    assert found.mean == cf.infer(BITS, published(0.3), PRIOR).mean
+    both = [of_column("readmitted", 0.3), of_column("died", 0.1)]
+    with pytest.raises(cf.InvalidArgument, match="column 'readmitted' and column 'died'"):
+        cf.infer(BITS, both, PRIOR, same_records=False)
+    with pytest.warns(cf.ImputationWarning, match="every 1% of the records that was missing .* up to 0.01"):
+        taken = cf.infer(BITS, of_column("readmitted", 0.3, missing={"readmitted": 0.0}), PRIOR, route="normal")
+    assert taken.mean["probability"] == pytest.approx(0.3, abs=0.01)
+    known = of_column("readmitted", 0.3, missing={"readmitted": 0.0}).present(missing=100)
+    assert (known.value, known.channel.n) == (pytest.approx(0.4), 300)
+    with pytest.raises(cf.IncompatibleError, match=r"independent\(a=bernoulli, b=bernoulli\)"):
+        cf.Model(BITS, cf.Channel(cf.Mean(["a", "b"], bounds={"a": (0, 1), "b": (0, 1)}), CHANNEL.mechanism, n=9))
+
+
 @pytest.mark.parametrize("said", [False, "yes"])
 def test_what_cannot_be_said(said):
     with pytest.raises(cf.InvalidArgument, match="same_quantity"):

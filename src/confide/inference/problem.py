@@ -86,7 +86,7 @@ def read_releases(population: Any, releases: Any, same_quantity: bool | None) ->
         raise InvalidArgument(
             "releases", releases, "is not a release or a list of them", "give Release(channel, value), or Release.load"
         )
-    _check_quantity(releases, same_quantity)
+    _check_quantity(releases, same_quantity, of_rows=population.rows is not None)
     return releases
 
 
@@ -162,7 +162,7 @@ def _described(releases: Sequence[Release]) -> str:
     return "; ".join(f"{release.dataset}, {'all' if release.part is None else release.part}" for release in releases)
 
 
-def _check_quantity(releases: Sequence[Release], said: bool | None) -> None:
+def _check_quantity(releases: Sequence[Release], said: bool | None, of_rows: bool) -> None:
     """Refuse releases that name different quantities, unless the reader says that they are one.
 
     One population describes one quantity. Releases of two columns are about two, and so may be those of two data sets
@@ -178,18 +178,27 @@ def _check_quantity(releases: Sequence[Release], said: bool | None) -> None:
         problem = "cannot be: one population describes all releases, with one set of parameters"
         raise InvalidArgument("same_quantity", said, problem, "infer from each release by itself")
     for one, two in combinations(releases, 2):
-        if not said and _differ(one, two):
+        if not said and _differ(one, two, of_rows):
             problem = f"is not said, and the releases are about {_named(one)} and {_named(two)}"
             raise InvalidArgument("same_quantity", said, problem, remedy)
 
 
-def _differ(one: Release, two: Release) -> bool:
+def _differ(one: Release, two: Release, of_rows: bool) -> bool:
     """Whether what two releases name is not the same: two columns, or two data sets without a column in common."""
-    if one.column is not None and two.column is not None:
-        return one.column != two.column
+    names = [each.column if of_rows else _column(each) for each in (one, two)]
+    if None not in names:
+        return names[0] != names[1]
     return one.dataset is not None and two.dataset is not None and one.dataset != two.dataset
 
 
+def _column(release: Release) -> str | None:
+    """What the one column that a population of numbers stands for is called in the data, where that is said."""
+    columns = release.channel.statistic.columns
+    if isinstance(release.column, Mapping):
+        return next(iter(release.column.values()), None)
+    return columns[0] if release.column is None and columns not in (("x",), ()) else release.column
+
+
 def _named(release: Release) -> str:
-    column = "an unnamed column" if release.column is None else f"column {release.column!r}"
+    column = "an unnamed column" if _column(release) is None else f"column {_column(release)!r}"
     return column if release.dataset is None else f"{column} of {release.dataset!r}"

@@ -14,6 +14,8 @@ import numpy as np
 from confide.errors import IncompatibleError, InvalidArgument
 from confide.mechanism import Gaussian, Laplace
 from confide.published.release import Release
+from confide.statistic import Statistic
+from confide.statistic.one_column import about_x
 from confide.statistic.transform import apply
 
 #: what to do where nobody knows how many values were missing
@@ -24,15 +26,18 @@ def imputed(release: Release) -> tuple[float, ...] | None:
     """What s is for an imputed value, one number per component; None where nothing was imputed."""
     if release.missing is None or isinstance(release.missing, str):
         return None
-    statistic = release.channel.statistic
-    if isinstance(release.missing, Mapping) or statistic.columns != ("x",):
+    given, constant = release.channel.statistic, release.missing
+    statistic = about_x(given) or given
+    if isinstance(constant, Mapping) and statistic is not given:
+        (constant,) = constant.values()
+    if isinstance(constant, Mapping) or statistic.columns != ("x",):
         raise IncompatibleError(
-            f"{statistic!r} is about rows, of which any of the columns may have been imputed: what that did to the "
+            f"{statistic} is about rows, of which any of the columns may have been imputed: what that did to the "
             "number is known by its size only, and the share of such rows is no parameter"
         )
     low, high = statistic.bounds
     return tuple(
-        float(apply(transform, np, float(release.missing), low, high, statistic.dimension))
+        float(apply(transform, np, float(constant), low, high, statistic.dimension))
         for transform in statistic.transforms
     )
 
@@ -48,7 +53,7 @@ def effect(release: Release) -> str | None:
     how many there were, say release.present(missing=count); if not, give their share a prior beside the others, such
     as "missing": dist.Beta(1.0, 19.0)
     """
-    if isinstance(release.missing, Mapping):
+    if isinstance(release.missing, Mapping) and about_x(release.channel.statistic) is None:
         return _effect_on_rows(release, release.missing)
     values = imputed(release)
     if values is None:
@@ -60,13 +65,13 @@ def effect(release: Release) -> str | None:
     if statistic.ranked:
         size = "every 1% of the records that was missing moved it by up to 1% of the ranks"
     elif statistic.averages:
-        moved = ", ".join(f"{0.01 * each:.3g}" for each in reach)
-        size = f"every 1% of the records that was missing moved the published number by up to {moved}"
+        size = f"every 1% of the records that was missing moved {_moved(statistic, reach)}"
     else:
         size = f"each of them is off by up to {reach[0]:.3g}"
     known = "if it is known how many there were, say release.present(missing=count); if not, "
+    constant = next(iter(release.missing.values())) if isinstance(release.missing, Mapping) else release.missing
     return (
-        f"missing values were replaced by {release.missing:g} before {statistic} was computed, and the model takes "
+        f"missing values were replaced by {constant:g} before {statistic} was computed, and the model takes "
         f"them for records: {size}; {known if statistic.averages else ''}{UNKNOWN}"
     )
 
@@ -76,14 +81,22 @@ def _effect_on_rows(release: Release, constants: Mapping[str, float]) -> str:
     statistic = release.channel.statistic
     told = " and ".join(f"{name} by {value:g}" for name, value in constants.items())
     if statistic.averages:
-        moved = ", ".join(f"{0.01 * (high - low):.3g}" for low, high in statistic.ranges)
-        size = f"every 1% of the rows in which one was missing moved the published number by up to {moved}"
+        widths = [high - low for low, high in statistic.ranges]
+        size = f"every 1% of the rows in which one was missing moved {_moved(statistic, widths)}"
     else:
         size = "each such row is another than it would have been"
     return (
         f"missing values were replaced, {told}, before {statistic} was computed, and the model takes such rows for "
         f"rows of the population: {size}"
     )
+
+
+def _moved(statistic: Statistic, reach: list[float]) -> str:
+    """How far 1% of the records moves what was published, by component."""
+    if len(reach) == 1:
+        return f"the published number by up to {0.01 * reach[0]:.3g}"
+    parts = zip(statistic.transforms, reach, strict=True)
+    return "the mean of " + ", of ".join(f"{part} by up to {0.01 * each:.3g}" for part, each in parts)
 
 
 def present(release: Release, missing: int) -> Release:

@@ -13,7 +13,7 @@ import numpy as np
 from confide.channel import Channel
 from confide.errors import InvalidArgument
 from confide.published.extras import needs
-from confide.published.part import Part, check_part
+from confide.published.part import Grouped, Part, check_part
 from confide.published.terms import check_name
 from confide.published.value import Integers, derive, shown
 
@@ -184,6 +184,8 @@ class Release:
             else shown(self.channel, self.value)
         )
         source = "" if self.dataset is None else f" from {self.dataset}"
+        if isinstance(self.part, Grouped):  # several are printed one after the other
+            source += f", {self.part.column} = {self.part.value}"
         return f"Released{source}: {value}\n{self.channel}"
 
     def __repr__(self) -> str:

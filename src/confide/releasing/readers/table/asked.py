@@ -13,6 +13,10 @@ from confide.errors import InvalidArgument
 from confide.statistic.columns import ColumnBounds
 
 
+#: chosen: an error that names columns stays a sentence
+_MOST_TOLD, _LONGEST = 12, 40
+
+
 @dataclass(frozen=True)
 class Value:
     """A column of values: what it is called in the engine and in the data, and its categories if it holds texts."""
@@ -104,7 +108,13 @@ def wanted(column: str | None, names: list[Any]) -> str:
     problem = "must name one of several columns" if column is None else "is not a column of the data"
     if names.count(name) > 1:
         problem = "names several columns of the data"
-    raise InvalidArgument("column", column, problem, "name the column to release")
+    raise InvalidArgument("column", column, problem, f"the data have {_listed(names)}: name one (a count takes any)")
+
+
+def _listed(names: list[Any]) -> str:
+    """The names of columns, which are public, as far as they can be read."""
+    told = [str(name)[:_LONGEST] for name in names[:_MOST_TOLD]]
+    return ", ".join(told) + ("" if len(names) <= _MOST_TOLD else f" and {len(names) - _MOST_TOLD} more columns")
 
 
 def check_identifier(name: str, names: list[Any], released: Collection[str]) -> None:
