@@ -206,4 +206,6 @@ Batch = Annotated[
 Delta = Annotated[float, typer.Option(metavar="NUMBER", help="The δ at which to state the total.")]
 
 Port = Annotated[int, typer.Option(min=0, max=65535, help="Where the page is served; 0 is any port that is free.")]
-Browser = Annotated[bool, typer.Option("--browser/--no-browser", help="Open it in the browser, or only say where it is.")]
+Browser = Annotated[
+    bool, typer.Option("--browser/--no-browser", help="Open it in the browser, or only say where it is.")
+]

@@ -63,4 +63,7 @@ def drawing(picture: Any) -> Drawing:
     """Of a report's picture."""
     from confide.plots.style import svg
 
+    # the page behind it shows through, which may be dark
+    for part in (picture.figure, *picture.figure.axes):
+        part.patch.set_alpha(0.0)
     return Drawing(svg(picture.figure), picture.caption)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import time
 from collections import OrderedDict
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ from confide_explorer.state import State
 
 _HERE = Path(__file__).parent
 #: seconds that a page waits for what is quickly computed, before it is shown without; releases that are held
-_PATIENCE, _MOST_HELD = 0.9, 50
+_PATIENCE, _MOST_HELD = 0.6, 50
 
 
 class Explorer:
@@ -60,12 +61,15 @@ class Explorer:
 
         return page
 
-    def page(self, name: str, state: State, text: str, errors: dict[str, str] | None = None, typed: str = "") -> Response:
+    def page(
+        self, name: str, state: State, text: str, errors: dict[str, str] | None = None, typed: str = ""
+    ) -> Response:
         """A screen: what was typed, what is wrong with it, and what was found if it is soon found."""
         shown = view(name, state, text, errors or {}, typed)
         jobs = [self.jobs.ask(task, told, given) for task, told, given in shown.tasks]
+        until = time.monotonic() + self.patience
         for job in jobs:
-            job.over.wait(self.patience)
+            job.over.wait(max(0.0, until - time.monotonic()))
         return HTMLResponse(self._render(shown, jobs), 422 if errors else 200)
 
     def _render(self, shown: View, jobs: list[Job]) -> str:
@@ -97,6 +101,7 @@ class Explorer:
     def progress(self, request: Request) -> Response:
         """How far a computation is, for the script of the page."""
         job = self._job(request)
+        job.asked = time.monotonic()
         what, done, total = job.progress
         return JSONResponse({"status": job.status, "what": what, "done": done, "total": total, "seconds": job.seconds})
 
@@ -106,6 +111,8 @@ class Explorer:
         key, what = request.path_params["key"], request.path_params["what"]
         if what == "cancel":
             self.jobs.cancel(key)
+        elif what == "leave":
+            self.jobs.leave(key)
         elif what == "again":
             self.jobs.forget(key)
         else:
@@ -133,7 +140,11 @@ class Explorer:
         job.over.wait(120.0)
         if job.answer is None:
             raise HTTPException(404)
-        content = {"channel.toml": job.answer.channel_file, "report.html": job.answer.page, "script.py": job.answer.script}
+        content = {
+            "channel.toml": job.answer.channel_file,
+            "report.html": job.answer.page,
+            "script.py": job.answer.script,
+        }
         kept = {"Content-Disposition": f'attachment; filename="{what}"'}
         return Response(content[what], media_type=files[what], headers=kept)
 

@@ -19,35 +19,43 @@ class Offered(NamedTuple):
 #: `categorical` has a vector of parameters, which two quantiles do not describe
 FAMILIES = {
     "normal_variance": Offered(
-        "a bell curve whose mean is known", (("variance", "positive", "1", "8"),), ("-10", "10"), ("mean", "0")
+        "drawn from a bell curve whose mean is known",
+        (("variance", "positive", "1", "8"),),
+        ("-10", "10"),
+        ("mean", "0"),
     ),
     "normal_mean": Offered(
-        "a bell curve whose variance is known", (("mean", "real", "-3", "3"),), ("-10", "10"), ("variance", "1")
+        "drawn from a bell curve whose variance is known",
+        (("mean", "real", "-3", "3"),),
+        ("-10", "10"),
+        ("variance", "1"),
     ),
     "normal": Offered(
-        "a bell curve", (("mean", "real", "-3", "3"), ("variance", "positive", "1", "8")), ("-10", "10")
+        "drawn from a bell curve", (("mean", "real", "-3", "3"), ("variance", "positive", "1", "8")), ("-10", "10")
     ),
     "lognormal": Offered(
-        "positive, skewed: incomes, durations",
+        "a positive number, such as an income or a duration",
         (("loc", "real", "-1", "1"), ("scale", "positive", "0.3", "1.5")),
         ("0.01", "20"),
     ),
     "laplace": Offered(
-        "a peak with heavy tails", (("loc", "real", "-3", "3"), ("scale", "positive", "0.5", "3")), ("-15", "15")
+        "drawn from a peak with heavy tails",
+        (("loc", "real", "-3", "3"), ("scale", "positive", "0.5", "3")),
+        ("-15", "15"),
     ),
-    "uniform_width": Offered("anything between −width and width", (("width", "positive", "1", "8"),), ("-10", "10")),
-    "exponential": Offered("waiting times", (("rate", "positive", "0.2", "2"),), ("0", "20")),
+    "uniform_width": Offered("any number between −width and width", (("width", "positive", "1", "8"),), ("-10", "10")),
+    "exponential": Offered("a time of waiting", (("rate", "positive", "0.2", "2"),), ("0", "20")),
     "gamma": Offered(
-        "positive, with a hump",
+        "a positive number, with a hump",
         (("concentration", "positive", "1", "6"), ("rate", "positive", "0.3", "3")),
         ("0.01", "20"),
     ),
     "beta": Offered(
-        "a share of each person",
+        "a share, between 0 and 1",
         (("concentration1", "positive", "0.5", "5"), ("concentration0", "positive", "0.5", "5")),
         ("0.01", "0.99"),
     ),
-    "bernoulli": Offered("yes or no", (("probability", "share", "0.1", "0.6"),), ("0", "1")),
+    "bernoulli": Offered("yes (1) or no (0)", (("probability", "share", "0.1", "0.6"),), ("0", "1")),
     "poisson": Offered("a count", (("rate", "positive", "0.5", "6"),), ("0", "20")),
     "negative_binomial": Offered(
         "a count that varies more", (("mean", "positive", "0.5", "6"),), ("0", "40"), ("concentration", "1")

@@ -13,6 +13,7 @@ import queue
 import threading
 import time
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,6 +24,9 @@ from confide_explorer.state import State
 WORKERS, _KEPT, LONGEST = 2, 60, 900.0
 #: seconds between two looks at whether a running job was cancelled
 _TICK = 0.05
+#: seconds after which nobody waits for a job any more (a page in the background asks once a minute), and for which one
+#: whose page was closed is kept: who goes back finds it
+_FORGOTTEN, _GRACE = 150.0, 2.0
 
 
 @dataclass(eq=False)
@@ -38,6 +42,8 @@ class Job:
     answer: Answer | None = field(default=None, repr=False)
     error: str = ""
     began: float = field(default_factory=time.monotonic)
+    #: when somebody last asked how far it is
+    asked: float = field(default_factory=time.monotonic)
     over: threading.Event = field(default_factory=threading.Event, repr=False)
     cancelled: threading.Event = field(default_factory=threading.Event, repr=False)
 
@@ -78,6 +84,7 @@ class Jobs:
         with self._lock:
             if (known := self._jobs.get(job.key)) is not None:
                 self._jobs.move_to_end(job.key)
+                known.asked = job.asked
                 return known
             self._jobs[job.key] = job
             finished = [key for key, each in self._jobs.items() if each.over.is_set()]
@@ -107,6 +114,19 @@ class Jobs:
             if (job := self._jobs.get(key)) is not None and job.over.is_set():
                 del self._jobs[key]
 
+    def leave(self, key: str) -> None:
+        """Note that a page which waited for a job is closed; another one may wait for it still, and will say so."""
+        if (job := self.find(key)) is not None:
+            job.asked -= _FORGOTTEN - _GRACE
+
+    def _in_the_way(self, job: Job) -> bool:
+        """Whether nobody waits for a job, and somebody for what comes after it; it is then as if never asked for."""
+        if time.monotonic() - job.asked < _FORGOTTEN or self._queue.empty():
+            return False
+        with self._lock:
+            self._jobs.pop(job.key, None)
+        return True
+
     def stop(self) -> None:
         """End every worker."""
         with self._lock:
@@ -129,7 +149,7 @@ class Jobs:
         while (job := self._queue.get()) is not None:
             if not job.over.is_set():
                 try:
-                    worker.run(job)
+                    worker.run(job, self._in_the_way)
                 except Exception as error:  # a worker that died, or an answer that cannot be read
                     worker.kill()
                     job.end("failed", error=f"the computation ended ({type(error).__name__}); try again")
@@ -154,14 +174,14 @@ class Worker:
         self._process.start()
         theirs.close()
 
-    def run(self, job: Job) -> None:
-        """Compute a job, unless it is cancelled or takes too long."""
+    def run(self, job: Job, unwanted: Callable[[Job], bool]) -> None:
+        """Compute a job, unless it is cancelled, stands in the way of others, or takes too long."""
         if not self._process.is_alive():
             self._start()
         job.status, began = "running", time.monotonic()
         self._ours.send_bytes(pickle.dumps((job.name, job.state, job.text)))
         while True:
-            if job.cancelled.is_set():
+            if job.cancelled.is_set() or unwanted(job):
                 self.kill()
                 return job.end("cancelled")
             if time.monotonic() - began > LONGEST:

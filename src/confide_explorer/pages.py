@@ -57,7 +57,11 @@ class View:
     @property
     def elsewhere(self) -> dict[str, str]:
         """What is wrong on the first screen, where another one is shown."""
-        return {name: told for name, told in self.errors.items() if name in (*KNOWN, "column")} if self.name != "know" else {}
+        return (
+            {name: told for name, told in self.errors.items() if name in (*KNOWN, "column")}
+            if self.name != "know"
+            else {}
+        )
 
 
 def view(name: str, state: State, text: str, errors: dict[str, str], typed: str) -> View:
@@ -122,7 +126,9 @@ def _number(state: State, plan: Plan | None, text: str) -> tuple[tuple[Task, ...
         return (), {}
     release, errors = read_foreign(state, plan)
     errors |= read_total(state)
-    return ((("number", state.only(*KNOWN, *foreign, "total"), ""),) if not errors and _readable(release, plan) else ()), errors
+    return (
+        (("number", state.only(*KNOWN, *foreign, "total"), ""),) if not errors and _readable(release, plan) else ()
+    ), errors
 
 
 def _readable(release: Any, plan: Plan | None) -> bool:

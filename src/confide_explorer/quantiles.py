@@ -50,7 +50,9 @@ def _beta(low: float, high: float) -> tuple[float, float]:
     def off(logs: np.ndarray) -> np.ndarray:
         a, b = np.exp(np.clip(logs, math.log(_LEAST), math.log(_MOST)))
         # on the scale of the normal law, on which both tails count
-        return np.asarray([special.ndtri(special.betainc(a, b, low)) + _Z, special.ndtri(special.betainc(a, b, high)) - _Z])
+        return np.asarray(
+            [special.ndtri(special.betainc(a, b, low)) + _Z, special.ndtri(special.betainc(a, b, high)) - _Z]
+        )
 
     found = optimize.root(off, start, method="hybr")
     a, b = (float(each) for each in np.exp(found.x))

@@ -122,10 +122,11 @@ def read_bounds(reader: Reader) -> tuple[float, float] | None:
 
 
 def _records(text: str) -> int:
-    n = words.read_records(text.replace(",", "").replace(" ", ""))
-    if n is None or n > _MOST_RECORDS:
+    bare = text.replace(",", "").replace(" ", "")
+    # more digits than any n has are not even read
+    if not (bare.isascii() and bare.isdigit() and len(bare) < 20 and 1 <= int(bare) <= _MOST_RECORDS):
         raise InvalidArgument("n", text, "is no number of records", "give a whole number, such as 1000")
-    return n
+    return int(bare)
 
 
 def read_privacy(reader: Reader) -> tuple[Any, str]:
@@ -134,6 +135,9 @@ def read_privacy(reader: Reader) -> tuple[Any, str]:
     level = reader.number("level")
     delta = reader.number("delta") if kind == "approx" else None
     if kind is None or level is None or (kind == "approx" and delta is None):
+        return None, ""
+    if level <= 0:
+        reader.wrong("level", f"“{reader.state.level}” is not above 0; give a positive number")
         return None, ""
     told = f"{kind}:{level!r}" + (f",{delta!r}" if delta is not None else "")
     bad_delta = delta is not None and not 0 < delta < 1

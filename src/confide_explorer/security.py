@@ -99,7 +99,8 @@ def _with_headers(send: Send) -> Send:
 
 async def _whole(receive: Receive) -> bytes | None:
     """The body, None if it is too large."""
-    parts, size = [], 0
+    parts: list[bytes] = []
+    size = 0
     while True:
         message = await receive()
         if message["type"] != "http.request":

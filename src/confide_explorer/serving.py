@@ -30,7 +30,10 @@ def serve(port: int = 0, *, browser: bool = True) -> None:
         limit_concurrency=_MOST_CONNECTIONS, timeout_keep_alive=5, timeout_graceful_shutdown=1, ws="none",
     )  # fmt: skip
     address = f"http://127.0.0.1:{port}/?token={token}"
-    print(f"Confide is open at {address}\nIt is for this machine only; no data ever reach it. Stop it with Ctrl-C.", flush=True)
+    print(
+        f"Confide is open at {address}\nIt is for this machine only; no data ever reach it. Stop it with Ctrl-C.",
+        flush=True,
+    )
     if browser:
         webbrowser.open(address)
     try:

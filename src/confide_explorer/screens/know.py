@@ -11,9 +11,10 @@ from confide.clipping import clipped_share
 from confide.design.points import quantiles
 from confide.plots.style import COLOURS, GREY, LINES, new_figure, styled
 from confide.prior import Prior
-from confide.reporting.content import Picture
+from confide.reporting.content import Picture, of_population
 from confide.statistic import Mean
 from confide_explorer.answer import Answer, drawing, table
+from confide_explorer.families import FAMILIES
 from confide_explorer.reading import Plan, read_plan
 from confide_explorer.scripts import about, complete
 from confide_explorer.state import State
@@ -31,7 +32,8 @@ def know(state: State, _: str) -> Answer:
     thetas = likely(plan)
     shares = np.ravel(clipped_share(plan.population, Mean("x", bounds=plan.bounds), thetas))
     rows = [
-        (*(float(value) for value in theta), f"{share:.1%}") for theta, share in zip(thetas, shares.tolist(), strict=True)
+        (*(float(value) for value in theta), f"{share:.1%}")
+        for theta, share in zip(thetas, shares.tolist(), strict=True)
     ]
     names = plan.population.names
     lines = [
@@ -45,17 +47,22 @@ def know(state: State, _: str) -> Answer:
         "print(privacy, 0.5 + 0.5 * privacy.delta_at(0.0))",
     ]
     return Answer(
-        f"Before anything is published, {said(plan)}.",
+        f"Before anything is published: {said(state, plan)}.",
         tables=(table("How much is clipped", (*names, "outside of the bounds"), rows),),
         drawings=(drawing(_picture(plan, thetas)),),
+        notes=(f"That is, records from {plan.population_words}, each by itself, and {', '.join(plan.prior_words)}.",),
         script=complete(lines),
     )
 
 
-def said(plan: Plan) -> str:
+def said(state: State, plan: Plan) -> str:
     """What is believed, in words."""
-    laws = ", ".join(plan.prior_words)
-    return f"every record is taken to be drawn from {plan.population_words}, by itself, with {laws}"
+    ends = ((state.low1, state.high1), (state.low2, state.high2))
+    believed = [
+        f"{of_population([name])} is most likely between {low} and {high}"
+        for name, (low, high) in zip(plan.population.names, ends, strict=False)
+    ]
+    return f"a record is {FAMILIES[state.population].words}, and {' and '.join(believed)}"
 
 
 @float64

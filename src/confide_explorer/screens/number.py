@@ -157,5 +157,3 @@ def read_total(state: State) -> dict[str, str]:
     if state.total:
         reader("total", _total)
     return reader.errors
-
-

@@ -16,12 +16,12 @@ from confide.plots.style import COLOURS, LINES, new_figure, styled
 from confide.reporting import choosing  # noqa: F401  # registers the content of comparisons and searches
 from confide.reporting.content import PageContent, Picture, content
 from confide.reporting.script import script
+from confide.reporting.source import source
 from confide_explorer.answer import Answer, Table, drawing, table
 from confide_explorer.reading import Plan, read_channel, read_channels, read_plan
-from confide_explorer.scripts import beginning, command, complete, words_of
 from confide_explorer.screens.know import likely
+from confide_explorer.scripts import beginning, command, complete, words_of
 from confide_explorer.state import State
-from confide.reporting.source import source
 
 #: chosen: noiseless values whose spread is the sampling error, which two thousand tell to 2%; and the records of each,
 #: as that of more records is less by the square root
@@ -93,7 +93,7 @@ def _options(plan: Plan) -> list[str]:
 
 
 def expect(state: State, _: str) -> Answer:
-    """What an analyst will get: releases that are simulated at a low, a likely and a high truth, and their posteriors."""
+    """What an analyst will get: releases simulated at a low, a likely and a high truth, and their posteriors."""
     plan, errors = read_plan(state)
     assert plan is not None, errors
     channel = read_channel(state.pick, plan)
@@ -103,8 +103,7 @@ def expect(state: State, _: str) -> Answer:
         warnings.simplefilter("ignore", ConfideWarning)
         values = [np.asarray(model.simulate(key, theta)) for key, theta in enumerate(thetas)]
         posteriors = [
-            infer(plan.population, cf.Release(channel, value), plan.prior, key=key)
-            for key, value in enumerate(values)
+            infer(plan.population, cf.Release(channel, value), plan.prior, key=key) for key, value in enumerate(values)
         ]
     return Answer(
         str(channel).splitlines()[0],
@@ -119,9 +118,7 @@ def expect(state: State, _: str) -> Answer:
 def _spread(plan: Plan, channel: Any, thetas: Any) -> Table:
     noise = channel.law.added
     told = "–" if noise is None else f"{float(noise.variance) ** 0.5:.3g}"
-    rows = [
-        (*map(float, theta), told, sampling(plan, channel, theta)) for theta in thetas
-    ]
+    rows = [(*map(float, theta), told, sampling(plan, channel, theta)) for theta in thetas]
     legend = (
         ("noise", "the standard deviation of what is added for privacy; – where it depends on the records"),
         ("sampling error", "that of the statistic itself, from one sample of so many records to another; simulated"),
@@ -146,7 +143,16 @@ def _results(plan: Plan, thetas: Any, values: list[Any], posteriors: list[Any]) 
         shown = f"{float(value):.4g}" if value.ndim == 0 else f"{value.size:,} numbers"
         for place, name in enumerate(plan.population.names):
             low, high = (float(end) for end in found.interval(0.9)[name])
-            rows.append((name, float(theta[place]), shown, float(found.mean[name]), float(found.sd[name]), f"{low:.4g} to {high:.4g}"))
+            rows.append(
+                (
+                    name,
+                    float(theta[place]),
+                    shown,
+                    float(found.mean[name]),
+                    float(found.sd[name]),
+                    f"{low:.4g} to {high:.4g}",
+                )
+            )
     columns = ("parameter", "truth", "published", "estimate", "±", "90% interval")
     return table("Simulated releases, and what an analyst would say of each", columns, rows)
 
@@ -169,7 +175,8 @@ def _picture(plan: Plan, thetas: Any, posteriors: list[Any]) -> Picture:
 
 def _script(plan: Plan, channel: Any, thetas: Any) -> str:
     few = min(plan.n, _RECORDS)
-    error = f"    print('sampling error', bare.simulate(0, theta, ({_MANY},)).std(axis=0).max() * ({few} / {plan.n}) ** 0.5)"
+    spread = f"bare.simulate(0, theta, ({_MANY},)).std(axis=0).max()"
+    error = f"    print('sampling error', {spread} * ({few} / {plan.n}) ** 0.5)"
     return complete(
         [
             *beginning(plan),

@@ -30,7 +30,7 @@ def worth(state: State, _: str) -> Answer:
     channel = read_channel(state.pick, plan)
     levels = [_privacy(plan, factor) for factor in _FACTORS]
     sizes = sorted({max(1, round(plan.n * factor)) for factor in _FACTORS})
-    by_level = {str(each): cf.Channel(channel.statistic, _mechanism(state, each), plan.n) for each in levels}
+    by_level = {_told(each): cf.Channel(channel.statistic, _mechanism(state, each), plan.n) for each in levels}
     by_size = {f"{n:,}": cf.Channel(channel.statistic, channel.mechanism, n) for n in sizes}
     quick = {"method": "normal"} if channel.statistic.averages else {}
     found = [
@@ -43,7 +43,7 @@ def worth(state: State, _: str) -> Answer:
     tables = [
         _curve(title, each, list(channels))
         for title, each, channels in zip(
-            (f"Accuracy against privacy, with {plan.n:,} records", f"Accuracy against n, under {plan.privacy}"),
+            (f"Accuracy against privacy, with {plan.n:,} records", f"Accuracy against n, under {_told(plan.privacy)}"),
             found, (by_level, by_size), strict=True,
         )
     ]  # fmt: skip
@@ -84,7 +84,9 @@ def _curve(title: str, found: Any, names: list[str]) -> Table:
     return table(title, (title.split()[2].rstrip(","), *told), rows)
 
 
-def _required(state: State, plan: Plan, channel: Any, wanted: dict[str, float]) -> tuple[str, tuple[Table, ...], list[str]]:
+def _required(
+    state: State, plan: Plan, channel: Any, wanted: dict[str, float]
+) -> tuple[str, tuple[Table, ...], list[str]]:
     """What the accuracy costs, both ways, and the lines of the script."""
     call = f"cf.require(population, channel.statistic, {mechanism_of_privacy(channel)}, sd={wanted!r}, prior=prior, "
     lines, rows, said = [], [], []
@@ -103,11 +105,23 @@ def _required(state: State, plan: Plan, channel: Any, wanted: dict[str, float]) 
             rows.append((name, "–", "–", str(error)))
             continue
         reached = ", ".join(f"{each} to ± {found.sd[each]:.3g}" for each in wanted)
-        rows.append((name, str(found.privacy), f"{found.n:,}", reached))
-        said.append(f"{found.n:,} records under {found.privacy}")
+        rows.append((name, _told(found.privacy), f"{found.n:,}", reached))
+        said.append(f"{_told(found.privacy)} with {found.n:,} records")
     told = ", ".join(f"{of_population([name])} to ± {value:g}" for name, value in wanted.items())
-    sentence = f"To know {told} takes {'; or '.join(said)}." if said else f"{told} is out of reach, or needs no release."
-    return sentence[0].upper() + sentence[1:], (table("What it costs", ("asked for", "guarantee", "records", "reached"), rows),), lines
+    sentence = (
+        f"To know {told} takes {'; or '.join(said)}." if said else f"{told} is out of reach, or needs no release."
+    )
+    return (
+        sentence[0].upper() + sentence[1:],
+        (table("What it costs", ("asked for", "guarantee", "records", "reached"), rows),),
+        lines,
+    )
+
+
+def _told(privacy: Any) -> str:
+    """ε = 0.5 and its like."""
+    names = {"epsilon": "ε", "delta": "δ", "mu": "μ", "rho": "ρ"}
+    return ", ".join(f"{names[name]} = {value:.4g}" for name, value in vars(privacy).items())
 
 
 def _unit(plan: Plan) -> Any:
@@ -124,6 +138,8 @@ def _unit_in_python(plan: Plan) -> str:
 
 
 def _picture(plan: Plan, found: list[Any], levels: list[Any], sizes: list[int], wanted: dict[str, float]) -> Picture:
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
     xs = [[next(iter(vars(each).values())) for each in levels], sizes]
     here = [next(iter(vars(plan.privacy).values())), plan.n]
     with styled():
@@ -140,12 +156,20 @@ def _picture(plan: Plan, found: list[Any], levels: list[Any], sizes: list[int], 
             axis.set_xscale("log")
             axis.set_yscale("log")
             axis.set_xlabel(label)
+            for scale in (axis.xaxis, axis.yaxis):
+                scale.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+                scale.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
+                scale.set_minor_formatter(NullFormatter())
         axes[0].set_ylabel("known to ±")
         axes[0].legend()
-    return Picture(figure, "How near the answer will come, against the privacy loss and against n; dotted, what was said.")
+    return Picture(
+        figure, "How near the answer will come, against the privacy loss and against n; dotted, what was said."
+    )
 
 
-def _script(plan: Plan, channel: Any, levels: list[Any], sizes: list[int], quick: dict[str, str], asked: list[str]) -> str:
+def _script(
+    plan: Plan, channel: Any, levels: list[Any], sizes: list[int], quick: dict[str, str], asked: list[str]
+) -> str:
     method = ', method="normal"' if quick else ""
     maker = mechanism_of_privacy(channel)
     made = f"({maker})(level)" if maker.startswith("lambda") else f"{maker}(level)"

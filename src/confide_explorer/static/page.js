@@ -57,4 +57,9 @@ for (const slider of document.querySelectorAll("input[type=range]")) {
   slider.addEventListener("change", () => slider.form.requestSubmit());
 }
 
+// what nobody waits for any more may give way to what somebody does
+addEventListener("pagehide", () => {
+  for (const place of document.querySelectorAll("[data-job]")) navigator.sendBeacon(`/job/${place.dataset.job}/leave`);
+});
+
 follow();
