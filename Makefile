@@ -32,7 +32,7 @@ docs: $(STAMP)
 HURRY := --xla_cpu_use_fusion_emitters=false --xla_backend_optimization_level=1
 
 test: lint
-	XLA_FLAGS="$(HURRY) $$XLA_FLAGS" $(BIN)/python -m pytest -n auto -m "not slow"
+	XLA_FLAGS="$(HURRY) $$XLA_FLAGS" $(BIN)/python -m pytest -n auto -m "not slow and not browser"
 
 test-slow: $(STAMP)
 	$(BIN)/python -m pytest -n auto -m slow

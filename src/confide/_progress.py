@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sized
 from contextlib import contextmanager
 from typing import TextIO, TypeVar
 
@@ -22,10 +22,24 @@ _QUIET, _TICK = 2.0, 1.0
 _only = threading.Lock()
 #: what has been done while the clock runs
 _done: Counter[str] = Counter()
+#: who else is told how far work is: what it is, how many steps are done, and of how many (0 if nobody knows)
+_listener: Callable[[str, int, int], None] | None = None
+
+
+def listen(listener: Callable[[str, int, int], None] | None) -> None:
+    """Have somebody told of every step, for programs that show progress in their own way."""
+    global _listener  # noqa: PLW0603  # a process has one place where progress is shown, as it has one terminal
+    _listener = listener
 
 
 def progress(items: Iterable[T], what: str, total: int | None = None) -> Iterator[T]:
     """Iterate, showing a bar with the time left once the work has taken two seconds."""
+    if _listener is not None:
+        count = total or (len(items) if isinstance(items, Sized) else 0)
+        for done, each in enumerate(items):
+            _listener(what, done, count)
+            yield each
+        return
     yield from tqdm(items, desc=what, total=total, delay=_QUIET, leave=False, disable=not sys.stderr.isatty())
 
 

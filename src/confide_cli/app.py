@@ -245,6 +245,14 @@ def reproduce(what: o.Experiment = "all", full: o.Full = False, output: o.Place 
     run(what, full, output)
 
 
+@app.command(epilog="Example: confide explore")
+def explore(port: o.Port = 0, browser: o.Browser = True) -> None:
+    """A page in the browser that plans a release and reads published numbers. No data reach it."""
+    from confide_cli.exploring import explore as open_page
+
+    open_page(port, browser)
+
+
 @app.command(epilog="Example: confide demo --folder trial")
 def demo(folder: o.Folder = None) -> None:
     """The whole idea in two minutes, on 2,019 real people."""

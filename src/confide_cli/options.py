@@ -215,3 +215,8 @@ Batch = Annotated[
     typer.Argument(metavar="GUARANTEES", help="Of each release: pure:0.1, gdp:0.5, or 100*pure:0.1 for many."),
 ]
 Delta = Annotated[float, typer.Option(metavar="NUMBER", help="The δ at which to state the total.")]
+
+Port = Annotated[int, typer.Option(min=0, max=65535, help="Where the page is served; 0 is any port that is free.")]
+Browser = Annotated[
+    bool, typer.Option("--browser/--no-browser", help="Open it in the browser, or only say where it is.")
+]

@@ -1,0 +1,1 @@
+"""What each screen computes, in a process of its own: functions of the state, which return an `Answer`."""

@@ -1,0 +1,72 @@
+"""Computations in processes: progress, cancelling that really stops, and what comes after."""
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from confide_explorer.jobs import Jobs, Worker
+from confide_explorer.state import State
+from tests.explorer.conftest import AtOnce, client_of
+
+
+@pytest.fixture
+def jobs():
+    made = Jobs()
+    yield made
+    made.stop()
+
+
+def running(process):
+    return Path(f"/proc/{process.pid}").exists() and process.is_alive()
+
+
+def test_cancelling_ends_the_process_and_the_next_one_computes(jobs):
+    worker = []
+    real = Worker._start
+
+    def noted(self):
+        real(self)
+        worker.append(self._process)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Worker, "_start", noted)
+        slow = jobs.ask("rank", State(precision="exact"))
+        while slow.status != "running":
+            time.sleep(0.02)
+        assert worker[0].pid != os.getpid()
+        jobs.cancel(slow.key)
+        assert slow.over.wait(20) and slow.status == "cancelled"
+        assert not running(worker[0])
+        job = jobs.ask("know", State())
+        assert job.over.wait(120) and job.status == "done", job.error
+        # what was found is found again
+        assert jobs.ask("know", State()) is job and jobs.ask("know", State(low="-9")) is not job
+
+
+def test_what_nobody_waits_for_gives_way(jobs, monkeypatch):
+    jobs.ask("know", State())
+    first = jobs.ask("rank", State(precision="exact"))
+    second = jobs.ask("rank", State(precision="exact", n="2000"))
+    third = jobs.ask("know", State(low="-9"))
+    for job in (first, second):
+        jobs.leave(job.key)
+        jobs.leave(job.key)  # as if long ago
+    assert third.over.wait(200) and third.status == "done"
+    assert jobs.find(first.key) is None or jobs.find(second.key) is None
+
+
+def test_a_page_of_a_job_can_be_stopped_and_begun_again():
+    waiting = AtOnce(never=True)
+    client = client_of(waiting)
+    page = client.get("/know").text
+    key = page.partition('data-job="')[2].partition('"')[0]
+    assert client.get(f"/job/{key}").json()["status"] == "waiting"
+    assert 'http-equiv="refresh"' in page  # for who has no script
+    back = client.post(f"/job/{key}/cancel", data={"back": "/know?n=5"})
+    assert back.headers["location"] == "/know?n=5"
+    page = client.get("/know").text
+    assert "Stopped, as you asked" in page and 'http-equiv="refresh"' not in page
+    client.post(f"/job/{key}/again", data={"back": "/know?"})
+    assert "data-job" in client.get("/know").text

@@ -1,0 +1,223 @@
+"""Every screen in process: what it shows, what it says is wrong, and that its script gives the same numbers."""
+
+import contextlib
+import html
+import io
+import re
+
+import pytest
+
+import confide as cf
+from confide_explorer.pages import SCREENS, settled, view
+from confide_explorer.reading import read_channel, read_plan
+from confide_explorer.state import State
+
+TWO = "statistics=mean+abs(x)%0Amean+x**2+on+-4+4"
+NUMBER = "published=mean+abs(x)&value=1.31&scale=0.02&count=1000"
+COUNTS = "published=histogram+ward:+a,+b&value=57,40,1&scale=2&step=1&count=98"
+
+
+def run(script):
+    """What a script prints."""
+    told = io.StringIO()
+    with contextlib.redirect_stdout(told):
+        exec(compile(script, "script", "exec"), {})
+    return told.getvalue()
+
+
+def script_of(page, place=0):
+    found = re.findall(r'class="script".*?<pre[^>]*>(.*?)</pre>', page, re.DOTALL)
+    return html.unescape(found[place])
+
+
+def cells(page, caption):
+    """The texts of a table's body."""
+    table = re.search(rf"<caption>{caption}.*?<tbody>(.*?)</tbody>", page, re.DOTALL)[1]
+    rows = re.findall(r"<tr.*?</tr>", table, re.DOTALL)
+    return [[html.unescape(re.sub("<.*?>", "", each)) for each in re.findall(r"<t[hd].*?</t[hd]>", row)] for row in rows]
+
+
+def test_the_first_screen_says_what_is_clipped_and_what_privacy_means(client):
+    page = client.get("/know?high1=60").text
+    rows = cells(page, "How much is clipped")
+    # P(|X| > 10) of a normal law whose variance is 60, from the error function
+    from scipy.special import erfc
+
+    assert rows[-1] == ["60", f"{erfc(10 / (120**0.5)):.1%}"]
+    assert "factor of at most 2.72" in page and "73.1% of the time" in page
+    assert f"{erfc(10 / (120**0.5)):.6f}"[:6] in run(script_of(page))
+
+
+def test_the_second_screen_ranks_and_its_script_ranks_alike(client):
+    page = client.get(f"/statistic?{TWO}&pick=mean+abs(x)").text
+    rows = cells(page, "Ranked")
+    assert [row[0] for row in rows] == ["mean abs(x)", "mean x**2 on -4 4"]
+    told = run(script_of(page))
+    assert all(row[5] in told for row in rows)  # what will be known, to ±
+    told = run(script_of(page, 1))
+    for row in cells(page, "Simulated releases"):
+        assert f"{row[0]}: {row[3]} ± {row[4]}" in told
+    for row in cells(page, "Noise against"):
+        errors = [float(each) for each in re.findall(r"sampling error (\S+)", told)]
+        assert any(f"{each:.4g}" == row[-1] for each in errors)
+
+
+def test_a_search_offers_channels_that_read_as_they_were(client):
+    """Rows are chosen by words: these must make the same channel again, to the last digit."""
+    page = client.get("/statistic").text
+    plan, _ = read_plan(State())
+    found = cf.optimize(plan.population, privacy=plan.privacy, n=plan.n, prior=plan.prior, exact=False)
+    picks = [html.unescape(each) for each in re.findall(r'href="(/statistic\?[^"]*)"', page.partition("<tbody>")[2])]
+    from urllib.parse import parse_qs, urlsplit
+
+    read = [read_channel(parse_qs(urlsplit(each).query)["pick"][0], plan) for each in picks]
+    assert read == list(found.channels[: len(read)]) and len(read) > 5
+
+
+def test_the_third_screen_says_what_accuracy_costs(client):
+    page = client.get("/worth?pick=mean+x&population=bernoulli&sd1=0.05&n=500").text
+    told = run(script_of(page))
+    assert all(row[1] in told for row in cells(page, "Accuracy against privacy"))
+    (loss, fewest) = cells(page, "What it costs")
+    assert f"{loss[1].removeprefix('ε = ')}"[:4] in told and f"\n{fewest[2]} records under" in told
+
+
+def test_the_fourth_screen_reads_a_number_and_a_file(client):
+    page = client.get(f"/number?{NUMBER}").text
+    (name, estimate, sd, *_), *_ = cells(page, "In full")
+    assert (name, estimate) == ("variance", "2.70") and f"± 0.{sd[2:3]}" in run(script_of(page))
+    assert "the noise alone" in page and "1.264 to 1.356" in page
+    page = client.get(f"/number?{COUNTS}").text
+    assert [row[0] for row in cells(page, "Counts")] == ["ward=a", "ward=b", "ward=other"]
+    assert "they add up to 98" in run(script_of(page))
+
+
+def test_a_release_file_is_held_in_memory_only(client, tmp_path, monkeypatch):
+    channel = cf.Channel(cf.Mean("abs(x)", bounds=(-10, 10)), cf.Laplace(cf.PureDP(1.0)), n=1000)
+    cf.Release(channel, 1.31, dataset="people", purpose="<script>alert(1)</script>").save(tmp_path / "release.json")
+    import tempfile
+
+    def refuse(*_, **__):
+        raise AssertionError("something is written to the disk")
+
+    monkeypatch.setattr(tempfile, "_mkstemp_inner", refuse)
+    file = {"file": ("release.json", (tmp_path / "release.json").read_bytes(), "application/json")}
+    moved = client.post("/release", files=file, data={"n": "500"})
+    assert moved.status_code == 303
+    page = client.get(moved.headers["location"]).text
+    assert "&lt;script&gt;alert(1)" in page and "<script>alert" not in page
+    pasted = client.post("/release", data={"text": (tmp_path / "release.json").read_text()})
+    assert pasted.status_code == 303
+    gone = client.get("/number?release=0123456789abcdef0123").text
+    assert "nothing is kept on disk; paste it" in gone
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[1]", '{"format": "confide-release", "version": 3}', "\x00\xff", "[" * 9000, '{"a": 1e999}']
+)
+def test_junk_is_said_beside_the_field_and_stays_there(client, text):
+    answer = client.post("/release", data={"text": text, "n": "77"})
+    assert answer.status_code == 422 and 'id="text-wrong"' in answer.text
+    assert 'name="n" value="77"' in answer.text
+    assert html.escape(text.replace("\x00", ""), quote=False)[:40] in html.unescape(answer.text).replace("\x00", "") or not text
+
+
+WRONG = {
+    "know": {"low": "a", "high": "-20", "low1": "x", "high1": "0.5", "n": "many", "level": "-1", "population": "bernouli",
+             "known": "z", "kind": "none", "counting": "perhaps"},
+    "statistic": {"level": "0", "statistics": "mean sin(x)\nmean x", "precision": "some", "kind": "q"},
+    "worth": {"pick": "mean x on 3 2", "n": "0", "sd1": "-1", "level": "nan"},
+    "number": {"published": "mein x", "value": "a", "scale": "0", "step": "-1", "count": "-5", "noise": "uniform", "total": "1.5"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("screen", "name"), [(screen, name) for screen, each in WRONG.items() for name in each])
+def test_what_is_wrong_is_said_beside_its_field_and_nothing_is_lost(idle, screen, name):
+    good = {"worth": {"pick": "mean x"}, "number": {"published": "mean x", "value": "1", "scale": "1", "count": "9"}}
+    given = good.get(screen, {}) | {name: WRONG[screen][name]}
+    page = idle.get(f"/{screen}", params=given).text
+    assert f'id="{name}-wrong"' in page, page
+    field = re.search(rf'<(?:input|select|textarea)[^>]* name="{name}"[^>]*>', page)[0]
+    assert f"{name}-wrong" in re.search(r'aria-describedby="([^"]*)"', field)[1] and "aria-invalid" in field
+    assert html.escape(given[name]).splitlines()[0] in page
+    for other, text in given.items():
+        assert text.splitlines()[0] in html.unescape(page), other
+
+
+def test_delta_has_its_own_message(idle):
+    assert 'id="delta-wrong"' in idle.get("/know?kind=approx&delta=2").text
+    assert 'id="delta-wrong"' in idle.get("/know?kind=approx&delta=small").text
+
+
+def test_what_was_said_goes_along_to_every_screen(idle):
+    query = f"n=1234&low=-7&high=8&column=age&{TWO}"
+    for name in SCREENS:
+        page = html.unescape(idle.get(f"/{name}?{query}").text)
+        for other in SCREENS:
+            assert re.search(rf'href="/{other}\?[^"]*column=age[^"]*n=1234', page), (name, other)
+
+
+def test_every_field_has_a_label(idle):
+    for name in SCREENS:
+        page = idle.get(f"/{name}?{TWO}&kind=approx").text
+        fields = re.findall(r"<(?:input|select|textarea)([^>]*)>", page)
+        for each in fields:
+            if 'type="hidden"' not in each:
+                assert f'for="{re.search(r"id=.(.*?)[\" ]", each)[1]}"' in page, each
+        names = re.findall(r' id="([^"]*)"', page)
+        assert len(names) == len(set(names)), names
+
+
+def test_another_family_brings_what_is_usually_believed_of_it():
+    state = settled(State(population="bernoulli", low1="1", high1="8"))
+    assert (state.low1, state.high1, state.low, state.high) == ("0.1", "0.6", "0", "1")
+    assert settled(State(population="poisson", family="poisson", high1="9")).high1 == "9"
+
+
+@pytest.mark.parametrize("name", list(view("know", State(), "", {}, "").families))
+def test_every_family_that_is_offered_has_a_prior_and_a_picture(name):
+    from confide_explorer.worker import compute
+
+    state = settled(State(population=name))
+    kind, told = compute("know", state, "")
+    assert kind == "done", told
+    assert "<svg" in told.drawings[0].svg
+
+
+def test_a_private_n_is_told_where_to_go(idle):
+    page = idle.get("/statistic?counting=private").text
+    assert 'id="counting-wrong"' in page and "publish sums" in page
+    assert "--n private" in idle.get("/take?counting=private").text
+
+
+def test_what_is_taken_along_is_what_was_chosen(client, tmp_path):
+    query = f"{TWO}&column=age+now&counting=about"
+    page = html.unescape(client.get(f"/take?{query}").text)
+    file = client.get(f"/take/channel.toml?{query}")
+    assert file.headers["content-disposition"] == 'attachment; filename="channel.toml"'
+    (tmp_path / "channel.toml").write_text(file.text)
+    from confide_cli.build import channel_of
+    from confide_cli.study import Arguments
+
+    plan, _ = read_plan(State())
+    assert channel_of(Arguments(tmp_path / "channel.toml", {})) == read_channel("mean abs(x)", plan)
+    assert "write the exact one" in file.text and "--column 'age now'" in page
+    report = client.get(f"/take/report.html?{query}")
+    assert "<h1>" in report.text and "attachment" in report.headers["content-disposition"]
+    assert cells(client.get(f"/statistic?{TWO}").text, "Ranked")[0][5] in run(client.get(f"/take/script.py?{query}").text)
+
+
+def test_the_command_line_of_a_release_reads_the_channel_file(client, tmp_path, monkeypatch):
+    """The file goes through `confide release`, on records that are made up."""
+    import numpy as np
+
+    from confide_cli import run as confide
+
+    (tmp_path / "channel.toml").write_text(client.get(f"/take/channel.toml?{TWO}&n=200").text)
+    records = np.random.default_rng(0).normal(size=200)
+    (tmp_path / "DATA.csv").write_text("age\n" + "\n".join(map(str, records)))
+    monkeypatch.chdir(tmp_path)
+    with contextlib.redirect_stdout(io.StringIO()):
+        code = confide(["release", "DATA.csv", "--column", "age", "--study", "channel.toml", "--output", "release.json"])
+    assert code == 0
+    assert cf.Release.load(tmp_path / "release.json").channel.n == 200
