@@ -149,6 +149,18 @@ def test_callers_never_ask_which_route_it_is():
                 assert not asked & routes & own, (name, node.lineno)
 
 
+def test_callers_never_ask_what_a_route_is_called():
+    """A route of one's own may be called what it likes: what a caller wants to know is a field of it."""
+    asked = {
+        (name, node.lineno)
+        for name, path in FILES.items()
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Compare) and ast.unparse(node.left).endswith("route.name")
+        if not name.startswith("confide.reporting")
+    }
+    assert not asked, asked
+
+
 #: what is still asked for its class outside of the package that defines it, and why
 INSPECTED = {
     ("confide.channel", "Statistic"): "whether an argument is a statistic at all",

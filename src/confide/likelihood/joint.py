@@ -89,6 +89,11 @@ class Disjoint(Joint):
         return any(route.simulated for route in self.routes)
 
     @property
+    def dear(self) -> bool:  # type: ignore[override]
+        """Whether one of the routes is."""
+        return any(route.dear for route in self.routes)
+
+    @property
     def for_many_thetas(self) -> bool:  # type: ignore[override]
         """Whether one of them is made for many θ at once."""
         return any(route.for_many_thetas for route in self.routes)

@@ -24,6 +24,8 @@ class Joint(ABC):
     simulated: bool = False
     #: whether one θ inside a chain costs nearly as much as many at once
     for_many_thetas: bool = False
+    #: whether a route in it takes milliseconds at each θ
+    dear: bool = False
     #: whether its error is not known
     approximate: bool = False
 

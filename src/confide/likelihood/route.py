@@ -50,6 +50,8 @@ class Route(ABC):
     simulated: ClassVar[bool] = False
     #: whether one θ inside a chain costs nearly as much as many at once, so that chains are given a table
     for_many_thetas: ClassVar[bool] = False
+    #: whether it takes milliseconds at each θ, so that few of them should be asked for
+    dear: ClassVar[bool] = False
     #: the name of the route that stands in where this one works hard or gives up, if that one serves the model
     falls_back_to: ClassVar[str | None] = None
     #: whether it serves rows of several columns too

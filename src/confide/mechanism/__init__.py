@@ -10,7 +10,7 @@ from confide.mechanism.lattice import DiscreteGaussian, DiscreteLaplace, Lattice
 from confide.mechanism.noise import GaussianNoise, LaplaceNoise, Noise
 from confide.mechanism.noiseless import Noiseless, NoiselessLaw
 from confide.mechanism.response import RandomizedResponse, ResponseLaw
-from confide.mechanism.sensitivity import local_sensitivity, smooth_sensitivity
+from confide.mechanism.sensitivity import smooth_sensitivity
 from confide.mechanism.smooth import SmoothCauchy, SmoothCauchyLaw, SmoothLaplace, SmoothLaplaceLaw, SmoothLaw
 
 __all__ = [
@@ -36,7 +36,6 @@ __all__ = [
     "SmoothLaplace",
     "SmoothLaplaceLaw",
     "SmoothLaw",
-    "local_sensitivity",
     "smooth_sensitivity",
     "squared_steps",
 ]

@@ -23,17 +23,6 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 
-def local_sensitivity(window: Float[Array, "*batch ranks"]) -> Float[Array, "*batch"]:
-    """max(s_{m+1} − s_m, s_m − s_{m−1}), from a window of at least three ranks with s_m in the middle.
-
-    >>> float(local_sensitivity(jnp.array([0.0, 1.0, 4.0])))
-    3.0
-    """
-    middle = window.shape[-1] // 2
-    gaps = jnp.diff(window[..., middle - 1 : middle + 2], axis=-1)
-    return jnp.max(gaps, axis=-1)
-
-
 def smooth_sensitivity(
     window: Float[Array, "*batch ranks"], beta: float | Float[Array, ""], low: float, high: float
 ) -> Float[Array, "*batch"]:

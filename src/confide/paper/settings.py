@@ -73,8 +73,3 @@ def kept(cells: StudyCache, settings: Mapping[str, Any], compute: Callable[[], M
         numbers = {name: np.asarray(value).tolist() for name, value in compute().items()}
         cells.write(text, numbers)
     return {name: np.asarray(value) if isinstance(value, list) else value for name, value in numbers.items()}
-
-
-def share(text: float) -> str:
-    """A share in percent."""
-    return f"{100 * text:.0f}%"

@@ -17,7 +17,6 @@ from confide.inference.quadrature.corrected import corrected
 from confide.inference.quadrature.fallback import Careful, Rough
 from confide.inference.quadrature.levels import PlaneLevels
 from confide.likelihood.batched import filled
-from confide.likelihood.joint import Disjoint
 from confide.likelihood.joint_law import Joint
 from confide.posterior import Exact, Posterior
 from confide.prior import Prior, at_free
@@ -27,8 +26,8 @@ Floats = NDArray[np.float64]
 #: where the likelihood is an average over simulated windows, whose own error is larger
 COSTLY = line.Care(points=48, tolerance=3e-3, negligible=14.0)
 COSTLY_PLANE = COSTLY._replace(points=24)
-#: routes that take milliseconds at a θ, and points of a prior each way
-_SLOW, _FINE = ("order", "pool"), 256
+#: points of a prior each way
+_FINE = 256
 #: how close to the end of a prior on an interval mass counts as piled up there, and how much of it
 _EDGE = 0.005
 _PILED = 0.05
@@ -59,11 +58,6 @@ class NoNews:
     def log_likelihood(self, thetas: Floats, values: Any) -> Floats:
         """At all θ (M, d)."""
         return np.zeros(len(thetas))
-
-
-def is_slow(joint: Joint) -> bool:
-    """Whether a likelihood takes so long, milliseconds at each θ, that few of them should be asked for."""
-    return isinstance(joint, Disjoint) and any(route.name in _SLOW for route in joint.routes)
 
 
 def log_density(joint: Joint | Careful | Rough | NoNews, values: Any, prior: Prior, free: Floats) -> Floats:
@@ -122,7 +116,7 @@ def posterior(problem: Problem, joint: Joint, key: jax.Array, chains: int, draws
         low, high = narrowed(careful, problem.values, problem.prior, low, high, care)
         found = line.integrate(lambda free: evaluate(free[:, None]), float(low[0]), float(high[0]), care)
         return _on_line(problem, careful, found, key, (chains, draws))
-    care = plane.CARE._replace(tolerance=COSTLY.tolerance) if is_slow(joint) else plane.CARE
+    care = plane.CARE._replace(tolerance=COSTLY.tolerance) if joint.dear else plane.CARE
     care = COSTLY_PLANE if joint.simulated else care
     return _on_plane(problem, careful, _plane(problem, careful, low, high, care), key, (chains, draws))
 
@@ -132,7 +126,7 @@ def _plane(problem: Problem, careful: Careful, low: Floats, high: Floats, care: 
     evaluate = partial(log_density, careful, problem.values, problem.prior)
     rough: Rough | NoNews | None = careful.rough()
     begin = care
-    if rough is None and is_slow(careful.joint):
+    if rough is None and careful.joint.dear:
         # what such a release says may have a kink, and points of a prior cost nothing
         rough, begin = NoNews(), care._replace(points=_FINE)
     if rough is not None:

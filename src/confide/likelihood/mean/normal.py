@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from confide.model import Model
 
 
-#: frequencies of a transform with a normal factor: on a lattice, with a spread of .3 steps, twice as few leave 1e-13 and
-#: a quarter 7e-5 of log p
+#: frequencies of a transform with a normal factor: on a lattice, with a spread of .3 steps, half of them leave 1e-13
+#: and a quarter 7e-5 of log p
 _FREQUENCIES = 1024
 
 

@@ -37,7 +37,7 @@ from confide.likelihood.noise.channel import lattice_period, noise_step
 from confide.likelihood.noise.lattice import lattice_spacing
 from confide.likelihood.record_law.moments import Nodes, law_for, moments_at, nodes_at
 from confide.likelihood.record_law.record import ORDER
-from confide.likelihood.slow_inversion import pairs
+from confide.likelihood.slow_inversion.pairs import SETTLED, invert_slowly_with_score
 from confide.likelihood.slow_inversion.sums import sums_at
 
 if TYPE_CHECKING:
@@ -81,9 +81,9 @@ def spectral_information(model: Model, thetas: Floats) -> jax.Array:
     told = np.flatnonzero(_varies(model, thetas))
     left = told[~_quickly(model, thetas[told], result, told)] if 0 < told.size <= MOST else told
     for group in plan(model, thetas[left]) if left.size else ():
-        found, sure = _integrate(model, group, group.thetas, _slow_scores if group.slow else _scores)
+        found, sure = _integrate(model, group, group.thetas, invert_slowly_with_score if group.slow else _scores)
         if not np.all(sure) and not group.slow:
-            found[~sure], sure[~sure] = _integrate(model, group, group.thetas[~sure], _slow_scores)
+            found[~sure], sure[~sure] = _integrate(model, group, group.thetas[~sure], invert_slowly_with_score)
         if not np.all(sure):
             raise AccuracyError(
                 f"the transform of {model.channel.statistic} with n = {model.channel.n} decays too slowly to be "
@@ -98,7 +98,7 @@ def _quickly(model: Model, thetas: Floats, result: Floats, places: NDArray[np.in
     done = np.zeros(len(thetas), dtype=bool)
     for group in plan(model, thetas, checked=False):
         quick = serves(group.inversion.transform) and not group.slow
-        for scores in (invert_at_once, _slow_scores) if quick else ():
+        for scores in (invert_at_once, invert_slowly_with_score) if quick else ():
             index = group.index[~done[group.index]]
             if index.size:
                 found, sure = _integrate(model, group, thetas[index], scores)
@@ -164,9 +164,11 @@ Scores = Callable[[Group, Floats, Floats], tuple[Floats, Floats, Floats]]
 
 def _integrate(model: Model, group: Group, thetas: Floats, scores: Scores) -> tuple[Floats, NDArray[np.bool_]]:
     """F at each θ, and where the inversion has reached its accuracy."""
-    accuracy = pairs.SETTLED if scores is _slow_scores else _CUT
+    accuracy = SETTLED if scores is invert_slowly_with_score else _CUT
     found, sure = np.empty((len(thetas), thetas.shape[1], thetas.shape[1])), np.zeros(len(thetas), dtype=bool)
-    for row, told in enumerate(_told(group, thetas, scores, *_y_rule(group, thetas, atoms=scores is _slow_scores))):
+    for row, told in enumerate(
+        _told(group, thetas, scores, *_y_rule(group, thetas, atoms=scores is invert_slowly_with_score))
+    ):
         settled = told.sure(accuracy)
         if settled and told.weight.shape[1] == ORDER:
             told = _settled(model, group, thetas[row], told, scores)  # noqa: PLW2901
@@ -207,11 +209,6 @@ def _settled(model: Model, group: Group, theta: Floats, told: Told, scores: Scor
             "too narrow beside what the records leave open; use method='replicates', or 'normal' for an approximation"
         )
     return told
-
-
-def _slow_scores(group: Group, thetas: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:
-    """log p, its error and the score at (θ, y) pairs, for laws that decay slowly."""
-    return pairs.invert_slowly_with_score(group, thetas, y)
 
 
 def _scores(group: Group, thetas: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:

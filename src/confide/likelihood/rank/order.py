@@ -45,6 +45,7 @@ class Order(Route):
     name = "order"
     error = "none (1e-8 or better)"
     for_many_thetas = True
+    dear = True
 
     def refuses(self, model: Model) -> str | None:
         """What is not an order statistic with additive noise, or cannot be read, or is too fine."""

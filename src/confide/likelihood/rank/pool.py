@@ -60,6 +60,7 @@ class Pool(Route):
     error = "Monte Carlo, known (log_prob_with_error)"
     simulated = True
     for_many_thetas = True
+    dear = True
 
     def refuses(self, model: Model) -> str | None:
         """What is not an order statistic, or cannot be read."""
