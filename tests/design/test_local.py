@@ -76,12 +76,26 @@ def test_answers_have_density_one_whatever_the_record(laplace):
     np.testing.assert_allclose(total, 1.0, rtol=1e-5)
 
 
-def test_two_parameters_are_told_by_one_clip():
-    """At ε = 5 the clip for the mean tells of the spread too; what the table has for both."""
-    channel = cf.Channel(cf.Each("x", (-0.7281, 0.7281)), cf.Laplace(cf.PureDP(5.0)), n=1)
-    found = cf.information(cf.Model(cf.populations.normal(), channel), [0.0, 1.0]).matrix
-    # of σ, not of σ²: ∂σ²/∂σ = 2
-    np.testing.assert_allclose([found[0, 0], 4 * found[1, 1]], [0.6122, 0.1751], atol=5.1e-5)
+@pytest.mark.parametrize(
+    ("epsilon", "clip", "of_mean", "of_spread", "of_wide"),
+    [
+        (1.0, 0.0706, 0.1089, 5.17e-5, 0.002364),
+        (2.0, 0.2234, 0.2860, 0.00336, 0.008946),
+        (5.0, 0.7281, 0.6122, 0.1751, 0.04755),
+        (10.0, 1.2244, 0.8044, 0.7105, 0.14715),
+    ],
+)
+def test_what_a_clip_tells_of_mean_and_spread(epsilon, clip, of_mean, of_spread, of_wide):
+    """To the digits that the field's table has: of σ, not of σ², and ∂σ²/∂σ = 2 at 1."""
+
+    def told(half):
+        channel = cf.Channel(cf.Each("x", (-half, half)), cf.Laplace(cf.PureDP(epsilon)), n=1)
+        return cf.information(cf.Model(cf.populations.normal(), channel), [0.0, 1.0]).matrix
+
+    best, wide = told(clip), told(10.0)
+    assert best[0, 0] == pytest.approx(of_mean, abs=5.1e-5)
+    assert 4 * best[1, 1] == pytest.approx(of_spread, rel=2e-3)
+    assert wide[0, 0] == pytest.approx(of_wide, rel=3e-4)
 
 
 def test_half_the_width_of_the_best_clip_is_where_quadrature_has_it():

@@ -3,14 +3,43 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from confide._call import Remembered
 from confide.errors import InvalidArgument
 
 Interval = tuple[float, float]
+T = TypeVar("T")
+
+
+class OnDemand(Mapping[str, T]):
+    """What is found for a name when it is asked for, once: who wants one set, or a p-value, waits for no other set.
+
+    >>> OnDemand(["a", "b"], lambda name: name.upper())
+    {'a': 'A', 'b': 'B'}
+    """
+
+    def __init__(self, names: Sequence[str], find: Callable[[str], T]) -> None:
+        self._names, self._find = tuple(names), find
+        self._found: dict[str, T] = {}
+
+    def __getitem__(self, name: str) -> T:
+        if name not in self._names:
+            raise KeyError(name)
+        if name not in self._found:
+            self._found[name] = self._find(name)
+        return self._found[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __repr__(self) -> str:
+        return repr(dict(self))
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -28,7 +57,7 @@ class Estimate:
 
     theta: dict[str, float]
     #: of each parameter, the set as a list of intervals; ends that are edges of the space are not part of it
-    set: dict[str, list[Interval]]
+    set: Mapping[str, list[Interval]]
     level: float
     method: str
     #: how the likelihood was computed
@@ -42,11 +71,9 @@ class Estimate:
     call: Remembered | None = None
 
     @property
-    def interval(self) -> dict[str, Interval]:
+    def interval(self) -> Mapping[str, Interval]:
         """The hull of each set; not numbers where it is empty."""
-        return {
-            name: (parts[0][0], parts[-1][1]) if parts else (math.nan, math.nan) for name, parts in self.set.items()
-        }
+        return OnDemand(tuple(self.theta), lambda name: _hull(self.set[name]))
 
     def p_value(self, theta0: Any) -> float:
         """The two-sided p-value of the hypothesis that the parameter is `theta0`; one of several by name, {name: …}.
@@ -85,3 +112,7 @@ class Estimate:
         return "\n".join([*lines, *self.notes])
 
     __repr__ = __str__
+
+
+def _hull(parts: list[Interval]) -> Interval:
+    return (parts[0][0], parts[-1][1]) if parts else (math.nan, math.nan)

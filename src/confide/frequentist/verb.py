@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -28,7 +28,7 @@ from confide.frequentist.exact import (
 )
 from confide.frequentist.likelihood import Climb, FreeLikelihood, Peak, maximum
 from confide.frequentist.ratio import Ratio, cutoff
-from confide.frequentist.result import Estimate
+from confide.frequentist.result import Estimate, OnDemand
 from confide.inference.problem import read_models, read_releases
 from confide.likelihood import Route, as_route, stand_in
 from confide.likelihood.joint import Disjoint, joint_route
@@ -101,6 +101,7 @@ def estimate(
     if method == "exact":
         _require_scalar(likelihood)
     peak = maximum(likelihood, CLIMBS[maximize])
+    sets: Mapping[str, list[Interval]]
     if method == "exact":
         sets, test, stood = _exactly(likelihood, peak, level)
     else:
@@ -206,15 +207,17 @@ def _exactly(
 
 def _by_ratio(
     likelihood: FreeLikelihood, peak: Peak, level: float, method: str, count: int, key: jax.Array
-) -> tuple[dict[str, list[Interval]], Callable[[str, float], float]]:
+) -> tuple[Mapping[str, list[Interval]], Callable[[str, float], float]]:
     ratio, names = Ratio(likelihood, peak), likelihood.population.names
     if method in ("wald", "bootstrap") and not np.all(np.isfinite(ratio.errors)):
         raise IncompatibleError(
             f"the likelihood has no maximum with a curvature inside the parameter space, as method={method!r} needs; "
             "use method='exact' (one parameter, one value) or 'ratio', whose sets may be unbounded"
         )
-    sets = {}
-    for index, name in enumerate(names):
+
+    @float64
+    def found(name: str) -> list[Interval]:
+        index = names.index(name)
         if method == "wald":
             half = float(stats.norm.ppf(0.5 + level / 2)) * ratio.errors[index]
             pieces = [(peak.free[index] - half, peak.free[index] + half)]
@@ -224,7 +227,7 @@ def _by_ratio(
                 drawn = ratio.simulated(index, peak.free, count, jax.random.fold_in(key, index))
                 largest = float(np.quantile(drawn, level, method="higher"))
             pieces = _pieces(ratio, index, largest)
-        sets[name] = [_thetas(likelihood, index, piece) for piece in pieces]
+        return [_thetas(likelihood, index, piece) for piece in pieces]
 
     def test(name: str, theta0: float) -> float:
         index = names.index(name)
@@ -239,7 +242,7 @@ def _by_ratio(
             drawn = ratio.simulated(index, null, count, jax.random.fold_in(key, 1000 + index))
             return float((1 + np.sum(drawn >= asked)) / (1 + count))
 
-    return sets, test
+    return OnDemand(names, found), test
 
 
 def _pieces(ratio: Ratio, index: int, largest: float) -> list[Interval]:
