@@ -24,7 +24,7 @@ ORDER = [
     "populations",
     "statistic",
     "mechanism",
-    "evenly",
+    "evenly processing",
     "channel",
     "model",
     "likelihood",
