@@ -32,7 +32,7 @@ ORDER = [
     "prior",
     "published",
     "missing",
-    "posterior predictive claim",
+    "posterior predictive claim model_check",
     "information",
     "inference",
     "frequentist denoising",

@@ -118,7 +118,7 @@ def test_what_cannot_be_is_refused():
         cf.Release(count, 3.0, processed=cf.Suppressed(below=5))
     with pytest.raises(cf.InvalidArgument, match="what was done"):
         cf.Release(count, 3.0, processed="rounded")
-    for wrong in (lambda: cf.Clamped(), lambda: cf.Clamped(1, 0), lambda: cf.Rounded(0), lambda: cf.Rounded("ten"),
+    for wrong in (cf.Clamped, lambda: cf.Clamped(1, 0), lambda: cf.Rounded(0), lambda: cf.Rounded("ten"),
                   lambda: cf.Suppressed(below=np.nan)):  # fmt: skip
         with pytest.raises(cf.InvalidArgument):
             wrong()

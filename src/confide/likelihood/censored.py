@@ -50,7 +50,7 @@ class Censored(Route):
         """One number with noise that is added."""
         if model.channel.value_shape != () or model.channel.law.added is None:
             return (
-                "only one number with Laplace or Gaussian noise can be read where it was clamped, rounded or left out"
+                "only one number with Laplace or Gaussian noise is read where it was clamped, rounded or left out"
             )
         return self.inner.refuses(model)
 
