@@ -72,6 +72,7 @@ if typing.TYPE_CHECKING:
     from confide.posterior import Posterior
     from confide.prior import Prior
     from confide.privacy import GDP, ZCDP, ApproxDP, Privacy, PureDP, Unlimited, account, compose
+    from confide.processing import Clamped, Rounded, Suppressed
     from confide.published import BudgetError, DataError, FileError, Hashed, LedgerError, Release, Rows, Statement
     from confide.published.verify import verify
     from confide.releasing import Audit, Ledger, audit, release
@@ -89,6 +90,7 @@ __all__ = [
     "Calibration",
     "Cells",
     "Channel",
+    "Clamped",
     "Comparison",
     "ConfideError",
     "ConfideWarning",
@@ -152,6 +154,7 @@ __all__ = [
     "Release",
     "Requirement",
     "Response",
+    "Rounded",
     "Route",
     "Rows",
     "Share",
@@ -162,6 +165,7 @@ __all__ = [
     "Statistic",
     "Study",
     "Sum",
+    "Suppressed",
     "TrueCounts",
     "Unlimited",
     "Walk",
@@ -220,6 +224,7 @@ _LAZY = {
         "confide.population": ("Population",),
         "confide.posterior": ("Posterior",),
         "confide.prior": ("Prior",),
+        "confide.processing": ("Clamped", "Rounded", "Suppressed"),
         "confide.privacy": ("Privacy", "account", "compose", *registry.GUARANTEES.values()),
         "confide.published": (
             "BudgetError", "DataError", "FileError", "Grouped", "Hashed", "LedgerError", "Release", "Rows", "Statement",

@@ -117,7 +117,10 @@ def clippings(call: Remembered | None, mean: Mapping[str, Any]) -> list[Clipping
     population = call.arguments["population"]
     # records that are missing have a share of their own, and are not clipped
     theta = np.concatenate([np.ravel(mean[name]) for name in population.names])
-    return [clipping(Model(population, each.channel), theta) for each in releases_of(call)]
+    # of rows each column is clipped by itself, cells hold every record, and a count looks at none
+    told = [each for each in releases_of(call) if not each.channel.statistic.tallies | each.channel.statistic.counts]
+    models = [Model(population, each.channel) for each in told if population.rows is None]
+    return [clipping(model, theta) for model in models]
 
 
 def _mean(population: Population, statistic: Statistic, thetas: Floats) -> list[float]:

@@ -17,6 +17,7 @@ from confide.errors import IncompatibleError, InvalidArgument
 if TYPE_CHECKING:
     from confide.inference.diagnostics import Diagnostics
     from confide.model import Model
+    from confide.model_check import ModelCheck
     from confide.prior import Prior
 
 Floats = NDArray[np.float64]
@@ -183,6 +184,20 @@ class Posterior:
             remedy = f"give a Model whose population has the parameters {', '.join(ours)}"
             raise InvalidArgument("model", model, "is not of the population of this posterior", remedy)
         return model.simulate(key, self.theta, n=n)
+
+    def check(self, key: Any = 0) -> ModelCheck:
+        """How well the family fits a published histogram: a posterior predictive p-value, in words.
+
+        >>> import confide as cf, numpyro.distributions as dist
+        >>> channel = cf.Channel(cf.Histogram("x", edges=[-2, 0, 2]), cf.Laplace(scale=1.0, step=1), n=400)
+        >>> population, prior = cf.populations.normal_mean(), {"mean": dist.Normal(0.0, 1.0)}
+        >>> check = cf.infer(population, cf.Release(channel, [70.0, 132.0, 128.0, 70.0]), prior).check()
+        >>> check.p_value, str(check)[:57]
+        (0.0, 'The family normal_mean(variance=1) does not fit what was ')
+        """
+        from confide.model_check import model_check
+
+        return model_check(self, key)
 
     @property
     def theta(self) -> Floats:

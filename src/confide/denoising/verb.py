@@ -21,6 +21,8 @@ from confide.statistic.histogram import cells_of
 
 #: noise further out than this has a mass below e^−45 of its largest
 _LAPLACE, _GAUSSIAN = 45.0, 9.5
+#: counts of one cell that are looked at, at most
+_MOST_COUNTS = 10_000_000
 
 
 def denoise(
@@ -55,9 +57,9 @@ def denoise(
         )
     levels = _levels(cuts, published)
     before, log_prior = _prior(prior, nonnegative=nonnegative)
-    y = np.atleast_1d(np.asarray(release.value, dtype=float))
+    y = np.atleast_1d(np.asarray(release.observed, dtype=float))
     nodes = [
-        Node(_leaf(release.channel, float(value), log_prior, nonnegative=nonnegative), leaf=place)
+        Node(_leaf(release, float(value), log_prior, nonnegative=nonnegative), leaf=place)
         for place, value in enumerate(y)
     ]
     root = _tree(nodes, cuts, levels)
@@ -154,29 +156,83 @@ def _prior(prior: Any, *, nonnegative: bool) -> tuple[str, Any]:
     return f"before: {type(prior).__name__} for each count", log_prior
 
 
-def _leaf(channel: Channel, y: float, log_prior: Any, *, nonnegative: bool) -> CountMasses:
-    noise = channel.law.added
+def _leaf(release: Release, y: float, log_prior: Any, *, nonnegative: bool) -> CountMasses:
+    noise = release.channel.law.added
     assert noise is not None
     reach = float(noise.scale) * (_LAPLACE if noise.exponential else _GAUSSIAN) + float(noise.step or 1.0) + 2
-    first, last = int(np.floor(y - reach)), int(np.ceil(y + reach))
-    if nonnegative:
-        first, last = max(first, 0), max(last, int(np.ceil(reach)))
-    counts = np.arange(first, last + 1, dtype=float)
-    log_p = _log_noise(channel, y, counts)
+    low, high = _between(release, y)
+    first, last = low - reach, high + reach
+    if not (np.isfinite(first) and np.isfinite(last)) and not nonnegative and log_prior is None:
+        raise IncompatibleError(
+            f"{y:g} was published {release.processed}, which leaves room for any count on one side; say what is "
+            "believed beforehand, by nonnegative=True or a prior"
+        )
+    if nonnegative or not np.isfinite(first):
+        first, last = max(first, 0.0), max(last, reach)
+    if not np.isfinite(last):
+        last = _end_of(log_prior, max(first, 0.0) + reach)
+    counts = np.arange(np.floor(first), np.ceil(last) + 1)
+    log_p = _log_noise(release, y, counts)
     if log_prior is not None:
         log_p = log_p + log_prior(counts)
     if not np.any(log_p > -np.inf):
         raise IncompatibleError(f"no count that the prior allows explains {y:g}; give a wider prior")
-    return CountMasses(first, np.exp(log_p - log_p.max())).scaled()
+    return CountMasses(int(counts[0]), np.exp(log_p - log_p.max())).scaled()
 
 
-def _log_noise(channel: Channel, y: float, counts: Floats) -> Floats:
-    """log g(y | c) of counts, up to a constant: in NumPy, as windows have many lengths."""
-    noise = channel.law.added
+def _end_of(log_prior: Any, start: float) -> float:
+    """Where a prior has nothing left, for a count of which it is only known that it is large."""
+    if log_prior is None:
+        raise IncompatibleError("a count that was clamped from above may be any larger one; give a prior, or totals")
+    top, end = -np.inf, start
+    while end < _MOST_COUNTS:
+        seen = log_prior(np.arange(np.floor(end / 2), np.ceil(end) + 1))
+        top = max(top, float(seen.max()))
+        if top > -np.inf and seen[-1] < top - _LAPLACE:
+            return float(end)
+        end *= 2
+    raise IncompatibleError(f"the prior of a count reaches beyond {_MOST_COUNTS:,}; give one that ends sooner")
+
+
+def _between(release: Release, y: float) -> tuple[float, float]:
+    """Where the noisy count lay: at y, or between two numbers."""
+    found = None if release.processed is None else release.processed.lies(y)
+    return (y, y) if found is None else found
+
+
+def _log_noise(release: Release, y: float, counts: Floats) -> Floats:
+    """log g(y | c) of counts, up to a constant, or of what is known of y: in NumPy, as windows have many lengths."""
+    noise = release.channel.law.added
     assert noise is not None
     step = None if noise.step is None else float(noise.step)
-    v = (y - (counts if step is None else step * np.floor(counts / step + 0.5))) / float(noise.scale)
-    return np.asarray(-np.abs(v) if noise.exponential else -0.5 * v * v)
+    centres = counts if step is None else step * np.floor(counts / step + 0.5)
+    known = None if release.processed is None else release.processed.lies(y)
+    if known is None:
+        v = (y - centres) / float(noise.scale)
+        return np.asarray(-np.abs(v) if noise.exponential else -0.5 * v * v)
+    low, high = known
+    closed = release.processed.lies(high) == known  # type: ignore[union-attr]
+    # the last and the first point of a lattice that lie there
+    if step is not None:
+        high = step * (np.floor(high / step + 1e-9) if closed else np.ceil(high / step - 1e-9) - 1)
+        low = step * np.ceil(low / step - 1e-9) - step
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(_mass(noise, low - centres, high - centres)))
+
+
+def _mass(noise: Any, below: Floats, upto: Floats) -> Floats:
+    """P(below < V ≤ upto) of symmetric noise, by the tails on the side where they are small."""
+    with jax.enable_x64(True):
+
+        def cdf(v: Floats) -> Floats:
+            inside = np.isfinite(v)
+            found = np.asarray(noise.cdf(jnp.asarray(np.where(inside, v, 0.0))))
+            return np.where(inside, found, v > 0)
+
+        step = 0.0 if noise.step is None else float(noise.step)
+        # P(V > v) = P(V ≤ −v − step)
+        from_below, from_above = cdf(upto) - cdf(below), cdf(-below - step) - cdf(-upto - step)
+    return np.maximum(np.where(upto + below < 0, from_below, from_above), 0.0)
 
 
 def _tree(nodes: list[Node], cuts: tuple[CellCut, ...], levels: Any) -> Node:
@@ -184,7 +240,7 @@ def _tree(nodes: list[Node], cuts: tuple[CellCut, ...], levels: Any) -> Node:
     place = np.array(np.unravel_index(np.arange(len(nodes)), [cut.size for cut in cuts] or [1])).T
     for columns, release in reversed(levels):
         keys = [tuple(row[list(columns)]) for row in place]
-        values, joint, kept = np.atleast_1d(np.asarray(release.value, dtype=float)), [], []
+        values, joint, kept = np.atleast_1d(np.asarray(release.observed, dtype=float)), [], []
         order = [cuts.index(cut) for cut in _cuts(release.channel)]
         sizes = [cuts[column].size for column in order] or [1]
         for key in dict.fromkeys(keys):
@@ -192,7 +248,7 @@ def _tree(nodes: list[Node], cuts: tuple[CellCut, ...], levels: Any) -> Node:
             node = joined([nodes[at] for at in members])
             by_column = dict(zip(columns, key, strict=True))
             at = int(np.ravel_multi_index([by_column[column] for column in order] or [0], sizes))
-            log_g = _log_noise(release.channel, float(values[at]), node.below.counts)
+            log_g = _log_noise(release, float(values[at]), node.below.counts)
             joint.append(told(node, np.exp(log_g - log_g.max())))
             kept.append(place[members[0]])
         nodes, place = joint, np.array(kept)

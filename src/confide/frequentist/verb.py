@@ -81,7 +81,10 @@ def estimate(
     if isinstance(level, bool) or not isinstance(level, int | float) or not 0 < level < 1:
         raise InvalidArgument("level", level, "is not between 0 and 1", "give a confidence level such as 0.95")
     count = whole("replicates", replicates, 19, "give the number of simulated data sets, at least 19")
-    models, values, shared = read_models(population, read_releases(population, releases, same_quantity), same_records)
+    releases = read_releases(population, releases, same_quantity)
+    if any(release.processed for release in releases):
+        raise IncompatibleError("confidence sets of clamped, rounded or left out numbers are not known here; use infer")
+    models, values, shared = read_models(population, releases, same_records)
     if any(model.channel.n is None for model in models):
         raise IncompatibleError("confidence sets need a public number of records; use infer, which sums over n")
     if any(model.channel.law.noiseless for model in models):

@@ -40,7 +40,7 @@ def log_evidence(posterior: Posterior) -> float:
         given["population"], given["releases"], given["prior"], given.get("same_records"), given.get("same_quantity")
     )
     if problem.number is None:
-        joint = joint_route(problem.models, given.get("route", "auto"), problem.same_records)
+        joint = joint_route(problem.models, given.get("route", "auto"), problem.same_records, problem.processed)
     elif not problem.number.proper:
         raise IncompatibleError('a flat prior of n has no evidence; give a proper one, as in "n": dist.Poisson(200.0)')
     else:

@@ -33,6 +33,8 @@ class Problem:
     same_records: bool | None
     #: what is believed about the number of records beforehand, where that is private
     number: NumberPrior | None = None
+    #: how each published number was clamped, rounded or left out; None where it was not
+    processed: tuple[Any, ...] = ()
 
     @property
     def channels(self) -> tuple[Channel, ...]:
@@ -49,7 +51,10 @@ def read(
         population, releases = with_missing(population, releases)
     number, prior = _number(population, releases, prior)
     models, values, shared = read_models(population, releases, same_records)
-    return Problem(population, Prior.of(population, prior), models, values, shared, number)
+    processed = tuple(release.processed for release in releases)
+    if number is not None and any(processed):
+        raise IncompatibleError("numbers that were clamped, rounded or left out have no likelihood with a private n")
+    return Problem(population, Prior.of(population, prior), models, values, shared, number, processed)
 
 
 def _number(population: Population, releases: Sequence[Release], prior: Any) -> tuple[NumberPrior | None, Any]:
@@ -98,7 +103,7 @@ def read_models(
         if (told := effect(release)) is not None:
             warnings.warn(told, ImputationWarning, stacklevel=6)
     models = tuple(Model(population, release.channel) for release in releases)
-    values = tuple(np.asarray(release.value, dtype=np.float64) for release in releases)
+    values = tuple(np.asarray(release.observed, dtype=np.float64) for release in releases)
     shared = None if len(releases) == 1 else _shared(releases, same_records)
     if shared and len({release.channel.n for release in releases}) > 1:
         raise InvalidArgument(

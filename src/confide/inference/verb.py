@@ -85,6 +85,11 @@ def infer(
     _affordable(problem)
     chosen = None if isinstance(method, str) and method == "auto" else as_method(method, options)
     lengths = Lengths(_count("chains", chains, 1), _count("warmup", warmup, 0), _count("draws", draws, 1))
+    if any(problem.processed) and chosen is not None and not chosen.on_likelihood:
+        raise IncompatibleError(
+            f"method {chosen.name!r} simulates what was published, which here was clamped, rounded or left out; use "
+            "method='grid'"
+        )
     asked = chosen is None or chosen.on_likelihood or problem.number is not None
     joint = _joint(problem, route, chosen) if asked else None
     if chosen is None:
@@ -99,11 +104,11 @@ def infer(
 
 def _joint(problem: Problem, route: str | Route, method: Method | None) -> Joint | None:
     """The joint likelihood; None where `auto`, which is no method yet, has to go without one."""
-    free = method is None and as_route(route) is None
+    free = method is None and as_route(route) is None and not any(problem.processed)
     if problem.number is not None:
         return joint_of_private(problem, as_route(route), method)
     try:
-        joint = joint_route(problem.models, route, problem.same_records)
+        joint = joint_route(problem.models, route, problem.same_records, problem.processed)
     except IncompatibleError:
         if free:
             return None

@@ -16,12 +16,14 @@ import numpy as np
 
 from confide.errors import IncompatibleError, InvalidArgument
 from confide.likelihood import as_route, choose_route
+from confide.likelihood.censored import Censored
 from confide.likelihood.joint_law import Joint, checked
 from confide.likelihood.mean.same_records import SameRecords, no_joint_law
 from confide.likelihood.route import Floats, Route
 from confide.likelihood.totals.alone import private_law
 from confide.likelihood.totals.number import NumberPrior
 from confide.model import Model
+from confide.processing import Processed
 
 
 def joint_over_numbers(models: Sequence[Model], values: Sequence[Any], number: NumberPrior, same: bool | None) -> Joint:
@@ -33,9 +35,15 @@ def joint_over_numbers(models: Sequence[Model], values: Sequence[Any], number: N
     return private_law(models, values, number)
 
 
-def joint_route(models: Sequence[Model], route: str | Route = "auto", same_records: bool | None = None) -> Joint:
+def joint_route(
+    models: Sequence[Model],
+    route: str | Route = "auto",
+    same_records: bool | None = None,
+    processed: Sequence[Processed | None] = (),
+) -> Joint:
     """The joint likelihood of several releases of one population, or an error that says why there is none.
 
+    `processed` says of each release whether its number was clamped, rounded or left out, and how.
     `same_records` says whether all releases are about the same records (True) or each about its own (False). Nothing is
     assumed: with several releases it must be given.
 
@@ -59,11 +67,24 @@ def joint_route(models: Sequence[Model], route: str | Route = "auto", same_recor
         remedy = "say True if all releases are about the same records, False if each is about its own"
         raise InvalidArgument("same_records", same_records, "does not say whether releases share records", remedy)
     if len(models) == 1 or not same_records:
-        return Disjoint(models, tuple(choose_route(model, route) for model in models))
+        routes = [choose_route(model, route) for model in models]
+        return Disjoint(models, tuple(map(_observed, models, routes, processed or [None] * len(models))))
+    if any(processed):
+        raise IncompatibleError("numbers about the same records have no joint law where they were clamped or rounded")
     reason = no_joint_law(models, as_route(route))
     if reason is not None:
         raise IncompatibleError(f"these releases of the same records have no joint law here: {reason}")
     return SameRecords(models)
+
+
+def _observed(model: Model, route: Route, processed: Processed | None) -> Route:
+    """The route of what was published: that of the noisy number, or of what is known of it."""
+    if processed is None:
+        return route
+    found = Censored(route, processed)
+    if (reason := found.refuses(model)) is not None:
+        raise IncompatibleError(f"{model.channel.statistic!r} was published {processed}: {reason}; denoise counts")
+    return found
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from confide.errors import IncompatibleError
 from confide.expression import Expression
 from confide.mechanism import Mechanism
 from confide.privacy import Privacy
+from confide.processing import PROCESSINGS, Processed
 from confide.published.cells import decode_cells, encode_cells
 from confide.published.errors import FileError
 from confide.published.provenance import check, provenance_of
@@ -107,6 +108,11 @@ def encode(release: Release, table: str | None = None) -> dict[str, Any]:
         form["records"] = {"file": table, "digest": release.records.digest, "step": str(release.records.step)}
         return form
     form["value"] = np.asarray(release.value).tolist()
+    if release.processed is not None:
+        options = {name: told for name, told in vars(release.processed).items() if told is not None}
+        form |= {"processed": {"kind": type(release.processed).__name__} | options, "version": VERSION}
+        # what was left out is null, also where it is the only number
+        form["value"] = [None if np.isnan(each) else each for each in np.ravel(release.value).tolist()]
     if release.integers is not None:
         form["integers"] = {"counts": list(release.integers.counts), "step": str(release.integers.step)}
     return form
@@ -224,7 +230,7 @@ def decode(form: ReleaseForm, folder: Path) -> Release:
         if len(form.integers.counts) != int(np.prod(channel.value_shape)):
             raise FileError("the whole numbers are not as many as the channel publishes")
     else:
-        outcome["value"] = form.value
+        outcome["value"] = _decode_value(form, channel)
     release = Release(
         channel,
         dataset=form.dataset,
@@ -233,12 +239,33 @@ def decode(form: ReleaseForm, folder: Path) -> Release:
         purpose=form.purpose,
         missing=form.missing,
         entry=_decode_entry(form),
+        processed=_decode_processed(form),
         **outcome,
     )
     if form.integers is not None and np.asarray(release.value).tolist() != form.value:
         raise FileError("the value does not follow from the whole numbers")
     check(form)
     return release
+
+
+def _decode_processed(form: ReleaseForm) -> Processed | None:
+    if form.processed is None:
+        return None
+    options = form.processed.model_dump(exclude={"kind"}, exclude_none=True)
+    return PROCESSINGS[form.processed.kind](**options)
+
+
+def _decode_value(form: ReleaseForm, channel: Channel) -> Any:
+    """The published value; None in it is what was left out."""
+    if form.processed is None:
+        if isinstance(form.value, list) and None in form.value:
+            raise FileError("a number is left out, but nothing says that numbers were")
+        return form.value
+    if not isinstance(form.value, list):
+        raise FileError("a value that was processed is a list of numbers")
+    if channel.value_shape == ():
+        return form.value[0] if len(form.value) == 1 else form.value
+    return form.value
 
 
 def _decode_entry(form: ReleaseForm) -> Entry | None:

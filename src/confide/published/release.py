@@ -12,6 +12,7 @@ import numpy as np
 
 from confide.channel import Channel
 from confide.errors import InvalidArgument
+from confide.processing import Processed
 from confide.published.extras import needs
 from confide.published.part import Grouped, Part, check_part
 from confide.published.terms import check_name
@@ -45,6 +46,13 @@ class Release:
     >>> Release(census, 0.4172)
     Release(0.4172, Mean('x', bounds=(0.0, 1.0)), Laplace(scale=0.01), n=5000)
 
+    A number that was changed after the noise says how, `processed=Clamped(0)`, `Rounded(10)` or `Suppressed(below=5)`,
+    and what was left out is None:
+
+    >>> counts = cf.Channel(cf.Histogram("sex", categories=["f", "m"]), cf.Laplace(scale=2.0, step=1))
+    >>> print(Release(counts, [31.0, 24.0, None], processed=cf.Suppressed(below=5)).value)
+    [31. 24. nan]
+
     A release that was made here also holds its noisy whole numbers and their step, from which the value is derived; it
     never holds a seed, nor the scale that data-dependent noise had.
     """
@@ -61,6 +69,8 @@ class Release:
     integers: Integers | None
     #: the table of an `Each` release, for one made here
     records: Records | None
+    #: what was done to the noisy number before it was published, if anything was
+    processed: Processed | None
     #: the entry of the ledger that paid for it; what a release says does not depend on it, and equality does not either
     entry: Entry | None
 
@@ -77,9 +87,12 @@ class Release:
         integers: Integers | None = None,
         records: Records | None = None,
         entry: Entry | None = None,
+        processed: Processed | None = None,
     ) -> None:
         if not isinstance(channel, Channel):
             raise InvalidArgument("channel", channel, "is not a channel", "use Channel(statistic, mechanism, n)")
+        if processed is not None:
+            value = _observed(channel, value, processed, integers, records)
         if sum(given is not None for given in (value, integers, records)) != 1:
             raise InvalidArgument("value", value, "must be the published number", "give Release(channel, value)")
         if not isinstance(purpose, str):
@@ -94,9 +107,11 @@ class Release:
             "integers": integers,
             "records": records,
             "entry": entry,
+            "processed": processed,
         }
         if value is not None:
-            given["value"] = _check_value(channel, value)
+            given["observed"] = checked = _check_value(channel, value)
+            given["value"] = checked if processed is None else processed.shown(checked)
         elif integers is not None:
             given["value"] = derive(channel, integers)
         # `value` is found in the instance before the cached property of that name is asked
@@ -108,6 +123,11 @@ class Release:
         assert self.records is not None
         with needs("release"):
             return self.records.values(self.channel)
+
+    @cached_property
+    def observed(self) -> Any:
+        """The value as inference reads it: a number stands for what was left out."""
+        return self.value
 
     def entered(self, entry: Entry) -> Release:
         """The same release, with the entry of the ledger that paid for it."""
@@ -137,7 +157,7 @@ class Release:
 
     def _key(self) -> tuple[Any, ...]:
         by_column = (tuple(each.items()) if isinstance(each, Mapping) else each for each in (self.column, self.missing))
-        told = (self.channel, self.dataset, self.part, *by_column, self.purpose, self.integers)
+        told = (self.channel, self.dataset, self.part, *by_column, self.purpose, self.integers, self.processed)
         if self.records is not None:
             return (*told, self.records.digest)
         return *told, np.shape(self.value), np.asarray(self.value).tobytes()
@@ -186,7 +206,8 @@ class Release:
         source = "" if self.dataset is None else f" from {self.dataset}"
         if isinstance(self.part, Grouped):  # several are printed one after the other
             source += f", {self.part.column} = {self.part.value}"
-        return f"Released{source}: {value}\n{self.channel}"
+        done = "" if self.processed is None else f" (published as {self.processed})"
+        return f"Released{source}: {value}{done}\n{self.channel}"
 
     def __repr__(self) -> str:
         count = self.channel.n if self.records is not None else np.size(self.value)
@@ -202,6 +223,16 @@ def _by_column(argument: str, given: object, channel: Channel) -> Any:
     if unknown := [name for name in given if name not in names or names == ("x",)]:
         raise InvalidArgument(argument, unknown[0], "is no column of the statistic", f"it has {', '.join(names)}")
     return {name: given[name] for name in names if name in given}
+
+
+def _observed(channel: Channel, value: Any, processed: object, integers: object, records: object) -> Any:
+    """A processed value with a number for what was left out."""
+    if not isinstance(processed, Processed):
+        remedy = "use Clamped(0), Rounded(10) or Suppressed(below=5)"
+        raise InvalidArgument("processed", processed, "does not say what was done to the number", remedy)
+    if integers is not None or records is not None or channel.statistic.per_record:
+        raise InvalidArgument("processed", processed, "is about one published value", "give Release(channel, value)")
+    return processed.read(value)
 
 
 def _check_value(channel: Channel, value: object) -> Any:

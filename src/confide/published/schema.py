@@ -222,6 +222,28 @@ class EntryForm(_Form):
     seal: Digest
 
 
+class ClampedForm(_Form):
+    """Numbers beyond an end were published as that end."""
+
+    kind: Literal["Clamped"]
+    low: Finite | None = None
+    high: Finite | None = None
+
+
+class RoundedForm(_Form):
+    """Numbers were rounded to the nearest multiple."""
+
+    kind: Literal["Rounded"]
+    to: Positive
+
+
+class SuppressedForm(_Form):
+    """Small numbers were left out: they are null."""
+
+    kind: Literal["Suppressed"]
+    below: Finite
+
+
 class ProvenanceForm(_Form):
     """Digests of the channel, of what came out, and of everything; and the entry of the ledger that paid."""
 
@@ -246,7 +268,9 @@ class ReleaseForm(_Form):
     column: Name | Annotated[dict[Name, Name], Field(min_length=1, max_length=MOST_COLUMNS)] | None = None
     purpose: Annotated[str, Field(max_length=MOST_CHARACTERS)] = ""
     missing: Finite | Literal["public"] | Annotated[dict[Name, Finite], Field(min_length=1)] | None = None
-    value: Finite | Annotated[list[Finite], Field(min_length=1, max_length=MOST_VALUES)] | None = None
+    value: Finite | Annotated[list[Finite | None], Field(min_length=1, max_length=MOST_VALUES)] | None = None
+    #: what was done to the noisy number before it was published
+    processed: Annotated[ClampedForm | RoundedForm | SuppressedForm, Field(discriminator="kind")] | None = None
     integers: CountsForm | None = None
     records: RecordsForm | None = None
     provenance: ProvenanceForm | None = None

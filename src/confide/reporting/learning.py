@@ -52,7 +52,7 @@ def _(result: Posterior) -> PageContent:
         channels=tuple(str(each) for each in releases),
         guarantee=releases[0].guarantee if len(releases) == 1 else None,
         legend=_LEGEND if exact else _LEGEND + _CHAINS,
-        notes=tuple(dict.fromkeys([*_assumed(result), *_clipped(result), *_shared(result, releases)])),
+        notes=tuple(dict.fromkeys([*_assumed(result), *_clipped(result), *_shared(result, releases), *_fit(result)])),
         warnings=(*result.diagnostics.warnings, *_imputed(result, releases)),
         workings=() if exact else tuple(_traces(result)),
     )
@@ -97,6 +97,13 @@ def _shared(result: Posterior, releases: Sequence[Release]) -> list[str]:
         for each in releases
         if _modelled(result)
     ]
+
+
+def _fit(result: Posterior) -> list[str]:
+    """How well the family fits, where a histogram can tell."""
+    releases = _releases(result)
+    tables = [each for each in releases if each.channel.statistic.tallies]
+    return [f"Model check (posterior predictive): {result.check()}"] if len(tables) == 1 else []
 
 
 def _told(summary: Any, names: Sequence[str]) -> str:
