@@ -11,6 +11,7 @@ import pytest
 import confide as cf
 from confide.published.errors import BudgetError, DataError
 from confide.releasing.plan import plan_of, squared_sensitivity
+from confide.releasing.quantise import grid_of
 
 LAPLACE, WHOLE = cf.Laplace(cf.PureDP(1.0)), cf.Laplace(cf.PureDP(1.0), step=1.0)
 COUNT = cf.Channel(cf.Count(), WHOLE)
@@ -171,3 +172,30 @@ def test_what_is_promised_to_a_replaced_record_holds_for_whole_numbers(text, bou
     plan = plan_of(channel)
     kept = Fraction(plan.grid.widths[0]) / Fraction(plan.scale)
     assert kept <= Fraction(channel.guarantee_between("replace-one").epsilon) <= 2 * Fraction(epsilon)
+
+
+def test_parts_by_identifier_of_a_private_number_pay_for_two_where_a_record_is_replaced(tmp_path):
+    """Somebody with another identifier leaves one part and comes into another: each of them was charged once."""
+    book = cf.Ledger(tmp_path / "budget.db")
+    data = {"id": list(range(50)), "cost": [1.0] * 50}
+    channel = cf.Channel(cf.Sum("cost", bounds={"cost": (0, 10)}), cf.Laplace(cf.PureDP(1.0)))
+    for neighbours, spent in (("replace-one", 2.0), ("add-remove", 1.0)):
+        book.open(neighbours, budget=cf.PureDP(9.0), neighbours=neighbours)
+        for part in (cf.Hashed("id", 0, 0.5), cf.Hashed("id", 0.5, 1)):
+            cf.release(channel, data, ledger=book, dataset=neighbours, part=part)
+        assert book.spent(neighbours) == cf.PureDP(spent)
+
+
+@pytest.mark.parametrize("scale", [2.0, 2.5])
+def test_whole_numbers_keep_what_is_said_of_a_record_that_is_replaced(scale):
+    """Ends of ranges are rounded outward: nine steps of a third were ten, and ε a twentieth more than was charged."""
+    texts = ["1.4285714285714286 * x", "0.3333333333333333 - x"]
+    channel = cf.Channel(cf.Sum(texts, bounds=(-1.5, 1.5)), cf.Laplace(scale=scale, step=1 / 3))
+    grid = grid_of(channel)
+    moved = sum(-(-width // grid.per_lattice) for width in grid.widths)
+    promised = channel.guarantee_between("replace-one").epsilon
+    assert moved / 3 / scale > promised * 1.04
+    with pytest.raises(cf.ConfideError, match="another step"):
+        plan_of(channel)
+    thirds = cf.Channel(cf.Sum(["x", "1"], bounds=(-1.5, 1.5)), cf.Laplace(scale=scale, step=0.5))
+    assert plan_of(thirds).scale >= scale

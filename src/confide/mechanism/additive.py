@@ -146,8 +146,10 @@ class AdditiveMechanism(Mechanism):
         replaced, Δ the largest ‖s(x) − s(x')‖, on a lattice both in whole steps: nothing more than before for s ≥ 0.
         """
         promised = self.guarantee(statistic, None)
-        if statistic.persons is not None:  # another person may have another number of rows
-            return two_records(promised)
+        if (persons := statistic.persons) is not None:
+            # another person may have another number of rows; and one row that becomes another person's changes which
+            # rows of both are used, which moves a sum by four of them, or less than two persons of two rows can
+            return two_records(promised if persons.at_most > 1 else two_records(promised))
         added, replaced = (self._squared_moves(statistic, n) for n in (None, 1))
         if replaced <= added:
             return promised

@@ -23,7 +23,7 @@ from confide.releasing.gaps import Missing, constants_of
 from confide.releasing.persons import rows_that_are_used
 from confide.releasing.quantise import engine_columns, quantised
 from confide.releasing.ranks import window_of
-from confide.releasing.readers.cells import is_text, md5
+from confide.releasing.readers.cells import is_between, is_text
 from confide.releasing.readers.engine import batches_of, rows_of
 from confide.releasing.readers.memory import read_at_most
 from confide.releasing.readers.source import Source
@@ -162,10 +162,7 @@ def _select(source: Source, part: Part | str | None) -> Any:
         raise InvalidArgument("part", part.column, "was not read with the data", "open the source with this column too")
     if isinstance(part, Grouped):
         return source.table.filter(is_text(source.table["id"], part.value))
-    hashed = md5(source.table["id"]).substr(0, 8)
-    first, last = part.cuts
-    inside = hashed >= f"{first:08x}"
-    return source.table.filter(inside & (hashed < f"{last:08x}") if last < 2**32 else inside)
+    return source.table.filter(is_between(source.table["id"], *part.cuts, source.engine))
 
 
 def _sum(plan: Plan, source: Source, column: Any) -> Any:

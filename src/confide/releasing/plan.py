@@ -19,6 +19,8 @@ from confide.errors import ConfideError, IncompatibleError
 from confide.expression import Expression
 from confide.mechanism import AdditiveLaw, ExponentialLaw, ResponseLaw, SmoothLaw
 from confide.mechanism.counts import squared_counts, squared_moves
+from confide.privacy import Unlimited
+from confide.privacy.relation import ADD_REMOVE, REPLACE
 from confide.privacy.rounding import round_up
 from confide.published.codec import encode_channel
 from confide.published.value import lattice_step
@@ -179,12 +181,13 @@ def _additive(channel: Channel) -> Additive:
     noise, grid = channel.law.added, grid_of(channel)
     assert noise is not None
     kind: Kind = "laplace" if noise.exponential else "gaussian"
-    squared = squared_sensitivity(channel, grid, norm=2 if kind == "gaussian" else 1)
     divisor = lattice_divisor(channel, grid)
-    if kind == "gaussian":
-        scale = gaussian_scale(channel.guarantee, squared, channel.statistic.dimension)
-    else:
-        scale = laplace_scale(channel.guarantee, math.isqrt(squared))
+    scale = _scale(channel, grid, kind, channel.neighbours)
+    alone = channel.n is None and channel.statistic.persons is None
+    if alone and not isinstance(channel.guarantee_between(REPLACE), Unlimited):
+        # a ledger may be told what is promised where a record is replaced: that holds for the whole numbers as well.
+        # For persons it is the promise of two steps, which whole numbers keep if they keep that of one
+        scale = max(scale, _scale(channel, grid, kind, REPLACE))
     # a scale that was given, or that the model calibrated, is what the likelihood will use: never go below it
     records = channel.n if channel.statistic.averages and divisor is None else 1
     unit = grid.step if divisor is None else lattice_step(channel)
@@ -199,27 +202,41 @@ def _additive(channel: Channel) -> Additive:
     return Additive(channel, grid, kind, check_scale(scale))
 
 
-def squared_sensitivity(channel: Channel, grid: StepGrid, norm: int) -> int:
+def _scale(channel: Channel, grid: StepGrid, kind: Kind, neighbours: str) -> float:
+    """The noise that the whole numbers need for what the channel promises between such neighbours."""
+    guarantee = channel.guarantee_between(neighbours)
+    assert guarantee is not None
+    squared = squared_sensitivity(channel, grid, norm=2 if kind == "gaussian" else 1, neighbours=neighbours)
+    if squared == 0:
+        return 0.0  # a record that is replaced moves nothing, as in a count
+    if kind == "gaussian":
+        return gaussian_scale(guarantee, squared, channel.statistic.dimension)
+    return laplace_scale(guarantee, math.isqrt(squared))
+
+
+def squared_sensitivity(channel: Channel, grid: StepGrid, norm: int, neighbours: str | None = None) -> int:
     """The square of the most by which the whole numbers that get noise can move, between data sets that are neighbours.
 
     A record that is replaced moves a coordinate by the width of its range, one that is added or removed by what it is,
     and a person by as much as all rows that are used of one.
     """
+    added = (neighbours or channel.neighbours) == ADD_REMOVE
+    n, each = (None, None) if added else (channel.n or 1, 1)
+    rows = rows_of_one(channel.statistic, n)
     if channel.statistic.tallies:
-        return squared_moves(channel.n, grid.step, norm) * rows_of_one(channel.statistic, channel.n) ** 2
+        return squared_moves(n, grid.step, norm) * rows**2
     divisor = lattice_divisor(channel, grid) or 1
-    rows = rows_of_one(channel.statistic, channel.n)
-    widths = [-(-rows * width // divisor) for width in (grid.sizes if channel.n is None else grid.widths)]
+    widths = [-(-rows * width // divisor) for width in (grid.sizes if added else grid.widths)]
     naive = sum(widths) ** 2 if norm == 1 else sum(width**2 for width in widths)
     d = channel.statistic.dimension
     if d == 1 or not (channel.statistic.averages or channel.statistic.totals):
         return naive
-    together = Fraction(channel.statistic.sensitivity(channel.n if channel.n is None else 1, norm=norm)) / grid.step
+    together = Fraction(channel.statistic.sensitivity(each, norm=norm)) / grid.step
     largest = max(map(abs, (*grid.low, *grid.high)))
     off = rows * (1 if grid.per_lattice is None else 1 + Fraction(largest, 2**52))
     # a record's whole number of grid steps is within 2·off of s/step, and s/step within 2⁻⁵¹ of whole lattice steps
     if grid.per_lattice is not None and 2 * off + Fraction(largest, 2**51) < Fraction(grid.per_lattice, 4):
-        exact = squared_counts(channel.statistic, channel.n, float(lattice_step(channel) or 0), norm)
+        exact = squared_counts(channel.statistic, n, float(lattice_step(channel) or 0), norm)
         naive = naive if exact is None else min(naive, exact)
     if norm == 1:
         moved = (together + 2 * d * off) / divisor

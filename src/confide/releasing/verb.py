@@ -141,9 +141,8 @@ def _prepared(
     from confide.releasing.ledger.ledger import Request
     from confide.releasing.origin import Origin, origin_of
     from confide.releasing.plan import plan_of
-    from confide.releasing.readers.content import settled
     from confide.releasing.readers.held import holding
-    from confide.releasing.readers.memory import with_name
+    from confide.releasing.readers.memory import settled, with_name
     from confide.releasing.readers.source import open_source
     from confide.releasing.readers.table.asked import asked_of, names_of
 

@@ -12,7 +12,7 @@ from confide.privacy import Privacy
 from confide.privacy.composition import moved, worst
 from confide.privacy.relation import NEIGHBOURS, REPLACE
 from confide.published.errors import BudgetError
-from confide.published.part import Grouped, Part, extent
+from confide.published.part import Part, extent
 from confide.published.terms import decode_privacy, encode_part, encode_privacy
 from confide.releasing.ledger import budget as budgets
 from confide.releasing.ledger.book import Book, damaged, now
@@ -131,7 +131,8 @@ def charged(account: Account, channel: Channel, part: Part | str | None) -> Priv
 
     A release with a public n tells n exactly, and adding or removing a record changes it: no budget for that relation
     can pay for it. One with a private n does promise something where a record is replaced. Where sizes are private
-    nobody says that the members of groups are fixed: a record may be replaced by one of another group.
+    nobody says that the members of groups, or of parts by an identifier, are fixed: a record may be replaced by one of
+    another group, or by somebody whose identifier is another.
     """
     found = channel.guarantee_between(account.neighbours)
     if found is None:
@@ -140,7 +141,7 @@ def charged(account: Account, channel: Channel, part: Part | str | None) -> Priv
             "number of records public, which it does not protect; release a Sum or a Count with a private n, "
             "Channel(statistic, mechanism) without n"
         )
-    if isinstance(part, Grouped) and channel.n is None and account.neighbours == REPLACE:
+    if isinstance(part, Part) and channel.n is None and account.neighbours == REPLACE:
         return worst(found, moved(channel.guarantee))
     return found
 

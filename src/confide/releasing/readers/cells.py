@@ -38,6 +38,8 @@ NUMBER = f"^{_BLANKS}[+-]?([0-9]+(\\.[0-9]*)?|\\.[0-9]+)([eE][+-]?[0-9]+)?{_BLAN
 #: longer texts are missing: engines differ in how many digits they take
 LONGEST = 400
 _number = re.compile(NUMBER)
+#: what makes bytes of a text, and the character set that it asks for
+_AS_BYTES = {"duckdb": ("encode",), "postgres": ("convert_to", "UTF8"), "pyspark": ("encode", "UTF-8")}
 #: PostgreSQL's decimals have an end too: no text of 400 characters with such an exponent is a double other than 0
 _LONG_EXPONENT, _VANISHING = "[eE][+-]?0*[1-9][0-9]{4}", f"^{_BLANKS}[+-]?([0.]*[eE]|.*[eE]-)"
 #: halfway from the largest double to the next power of two, and (rounded up) from 0 to the smallest double
@@ -92,6 +94,26 @@ def md5(identifier: Any) -> Any:
         """Hexadecimal digits of the MD5 of a text or of bytes."""
 
     return md5(identifier.coalesce(ibis.literal(b"" if kind.is_binary() else "", kind)))
+
+
+def is_between(identifier: Any, first: int, last: int, engine: str) -> Any:
+    """Whether the first 32 bits of an identifier's digest are in [first, last).
+
+    A database may sort texts by a collation (Danish `aa` comes after `z`), by which a record could be in two parts that
+    do not overlap. Bytes have none.
+    """
+    import ibis
+
+    name, *charset = _AS_BYTES[engine]
+    texts = ("string", *("string" for _ in charset))
+
+    @ibis.udf.scalar.builtin(name=name, signature=(texts, "binary"))  # type: ignore[untyped-decorator, unused-ignore]
+    def as_bytes(text: Any, *charset: Any) -> Any:
+        """The bytes of a text."""
+
+    place = as_bytes(md5(identifier).substr(0, 8), *charset)
+    inside = place >= as_bytes(ibis.literal(f"{first:08x}"), *charset)
+    return inside & (place < as_bytes(ibis.literal(f"{last:08x}"), *charset)) if last < 2**32 else inside
 
 
 def is_text(identifier: Any, text: str) -> Any:

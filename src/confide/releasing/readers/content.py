@@ -19,9 +19,7 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from confide.releasing.readers.cells import identifier_of, number_of
-from confide.releasing.readers.engine import quietly
 from confide.releasing.readers.held import Held
-from confide.releasing.readers.memory import UNREADABLE
 
 #: bytes that are digested at once, each block in a thread of its own
 BLOCK = 2**23
@@ -37,13 +35,6 @@ class Content:
     digest: bytes
     #: whether the digest is of the records themselves, so that positions mean something
     whole: bool
-
-
-def settled(data: Any) -> Any:
-    """The data, computed if they are lazy: a lazy table may come out in another order each time."""
-    if type(data).__module__.split(".")[0] == "polars" and hasattr(data, "collect"):
-        return quietly(data.collect, UNREADABLE)
-    return data
 
 
 def content_of(data: Any, table: str | None, columns: Sequence[str], held: Held | None = None) -> Content | None:
@@ -137,6 +128,8 @@ def _columns(data: Any, columns: Sequence[str]) -> list[tuple[Any, Any]]:
         return list(data.items()) if all(map(_stays, data.values())) else []
     if type(data).__module__.split(".")[0] != "pandas":
         return []
+    if not hasattr(data, "to_frame") and data.ndim == 1:
+        return [("x", data)]
     frame = data.to_frame() if data.ndim == 1 else data
     chosen = [name for name in columns if name in frame.columns]
     # without a choice of columns, the index is a column as well

@@ -93,6 +93,21 @@ def check_functions(connection: Any) -> None:
         )
 
 
+def check_texts(connection: Any) -> None:
+    """Refuse a PostgreSQL that reads marks within texts: other patterns than ours would say which cells are numbers."""
+    query = "SELECT current_setting('standard_conforming_strings')"
+
+    def asked() -> str:
+        with connection._safe_raw_sql(query) as cursor:
+            return str(cursor.fetchall()[0][0])
+
+    if quietly(asked, "the database does not say how it reads texts") != "on":
+        raise DataError(
+            "the database has standard_conforming_strings off, by which a text in a query is another text; set it on, "
+            "or export the table to a Parquet file"
+        )
+
+
 #: functions that DuckDB reads tables with whose types are declared: by a table, or by the schema of a Parquet file. Not
 #: Arrow's: what lies behind its name may be a CSV file, or objects of Python, whose types Arrow found in some records
 _TYPED = ("SEQ_SCAN", "PARQUET_SCAN", "READ_PARQUET")

@@ -6,6 +6,7 @@ to hold: each cell is read by itself (`confide.releasing.readers.cells`).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import islice
@@ -36,6 +37,9 @@ def arrow_table(data: Any, asked: Asked, identifier: str | None, stop: int | Non
     import pyarrow as pa
 
     columns, values = _columns(data), values_of(asked)
+    if columns is not None and is_lazy(data):
+        wanted = list(dict.fromkeys(chosen(asked, list(columns), identifier).values()))
+        columns = _columns(settled(data.select(wanted)))
     if columns is None:
         if len(values) > 1:
             remedy = "give a table, or a dict of columns, with the columns of the statistic"
@@ -57,6 +61,31 @@ def _cells_of(value: Value) -> Callable[[Any], Any]:
 
 def _read(columns: _Columns, name: str, objects: Callable[[Any], Any], stop: int | None) -> Any:
     return _arrow(columns[name](), objects, stop)
+
+
+#: what a lazy table may be read from: what Polars calls a scan of files whose own schema has the types
+_TYPED = re.compile(r"(?<!Parquet)(?<!Ipc) SCAN\b")
+
+
+def is_lazy(data: Any) -> bool:
+    """Whether data are a lazy table of Polars."""
+    return type(data).__module__.split(".")[0] == "polars" and hasattr(data, "collect")
+
+
+def settled(data: Any) -> Any:
+    """The data, computed all at once if they are lazy.
+
+    Column by column the rows may come in another order each time, and a row would be made of several. What a lazy table
+    reads from a text file has types that Polars guesses from some records: one would decide how others are read.
+    """
+    if not is_lazy(data):
+        return data
+    if _TYPED.search(quietly(lambda: str(data.explain(optimized=False)), UNREADABLE)):
+        raise DataError(
+            "the lazy table is not read from Parquet or IPC files alone, and Polars may find types by looking at "
+            "records; give the path of the file itself, which is read with declared types"
+        )
+    return quietly(data.collect, UNREADABLE)
 
 
 def with_name(data: Any, column: str | None) -> tuple[Any, str | None]:
@@ -92,8 +121,7 @@ def _columns(data: Any) -> _Columns | None:
     if isinstance(data, pa.Table | pa.RecordBatch):
         return _Columns(data.schema.names, data.column)
     if module == "polars" and hasattr(data, "collect_schema"):
-        lazy = data.lazy()
-        return _Columns(lazy.collect_schema().names(), lambda name: lazy.select(name).collect()[name])
+        return _Columns(data.collect_schema().names(), lambda name: data[name])
     if module == "pandas" and getattr(data, "ndim", 1) == 2:
         return _Columns(list(data.columns), lambda name: data[name])
     if isinstance(data, dict):
@@ -112,7 +140,7 @@ def _arrow(data: Any, objects: Callable[[Any], Any], stop: int | None) -> Any:
         return objects(data.to_list()) if data.dtype.is_object() else _plain(data.to_arrow())
     if isinstance(data, pa.Array | pa.ChunkedArray):
         return _plain(data)
-    if isinstance(data, Sequence) and not isinstance(data, str | bytes | range | memoryview):
+    if _is_sequence(data):
         # a class of one's own may go on for longer than it says, and say more than memory holds
         most = len(data) if stop is None else min(len(data), read_at_most(stop) + 1)
         return objects(data if type(data) in (list, tuple) else list(islice(data, most)))
@@ -124,6 +152,20 @@ def _arrow(data: Any, objects: Callable[[Any], Any], stop: int | None) -> Any:
         plain = array.astype(object)
         return objects(plain.filled(None) if isinstance(plain, np.ma.MaskedArray) else plain)
     return _from_numpy(array)
+
+
+def _is_sequence(data: Any) -> bool:
+    """Whether data are read cell by cell: also a sequence that does not say so, of which NumPy would find a type."""
+    if isinstance(data, str | bytes | range | memoryview):
+        return False
+    kind = type(data)
+    typed = hasattr(kind, "__array__") or hasattr(data, "__array_interface__")
+    return isinstance(data, Sequence) or (hasattr(kind, "__len__") and hasattr(kind, "__getitem__") and not typed)
+
+
+def declares(data: Any) -> bool:
+    """Whether an array of pandas says what its cells are: of a sparse one, or a foreign one, Arrow would find it."""
+    return hasattr(getattr(data, "array", data), "__arrow_array__")
 
 
 def _from_pandas(data: Any, objects: Callable[[Any], Any]) -> Any:
@@ -140,7 +182,9 @@ def _from_pandas(data: Any, objects: Callable[[Any], Any]) -> Any:
         return objects(data.to_numpy(dtype=object))
     if isinstance(dtype, pd.StringDtype) and dtype.storage == "python":
         return objects(data.to_numpy(dtype=object))
-    return _from_numpy(data.to_numpy()) if isinstance(dtype, np.dtype) else _plain(pa.Array.from_pandas(data))
+    if isinstance(dtype, np.dtype):
+        return _from_numpy(data.to_numpy())
+    return _plain(pa.Array.from_pandas(data)) if declares(data) else objects(np.asarray(data, dtype=object))
 
 
 def _from_numpy(array: Any) -> Any:

@@ -21,7 +21,7 @@ from confide.errors import InvalidArgument
 from confide.published.errors import DataError
 from confide.releasing.readers.cells import code, identifier, label, number
 from confide.releasing.readers.delimited import Delimited
-from confide.releasing.readers.engine import check_functions, check_types, duckdb, quietly
+from confide.releasing.readers.engine import check_functions, check_texts, check_types, duckdb, quietly
 from confide.releasing.readers.files import REMOTE, File, files_of, is_parquet
 from confide.releasing.readers.memory import arrow_table
 from confide.releasing.readers.parquet import count_of, parquet_tables
@@ -190,6 +190,8 @@ def _of_database(connection: Any, table: Any, asked: Asked, also: str | None) ->
     found = chosen(asked, list(table.columns), also)
     columns = table.select(**{name: table[column] for name, column in found.items()})
     readable = _readable(columns, connection.name, asked, also, collated=True)
+    if connection.name == "postgres":
+        check_texts(connection)
     if connection.name != "duckdb":
         return Source(connection, readable)
     check_functions(connection)
