@@ -18,7 +18,7 @@ FILES = {
 ORDER = [
     "_threefry _redaction _precision _compile _progress coordinates registry",
     "errors",
-    "_random _final _call _checks _lazy",
+    "_random _final _call _checks _lazy workers",
     "privacy expression",
     "population",
     "populations",

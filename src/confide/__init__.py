@@ -78,6 +78,7 @@ if typing.TYPE_CHECKING:
     from confide.releasing import Audit, Ledger, audit, release
     from confide.reporting import report
     from confide.statistic import Count, Each, Histogram, Maximum, Mean, Median, Minimum, Quantile, Statistic, Sum
+    from confide.workers import Workers
 
 __all__ = [
     "AccuracyError",
@@ -169,6 +170,7 @@ __all__ = [
     "TrueCounts",
     "Unlimited",
     "Walk",
+    "Workers",
     "ZCDP",
     "account",
     "adapt",
@@ -233,6 +235,7 @@ _LAZY = {
         "confide.releasing": ("Audit", "Ledger", "audit", "release"),
         "confide.reporting": ("report",),
         "confide.statistic": ("Statistic", *registry.STATISTICS.values()),
+        "confide.workers": ("Workers",),
     }.items()
     for name in names
 }  # fmt: skip

@@ -54,3 +54,13 @@ def jax_key(key: jax.Array) -> jax.Array:
     if jax.random.key_impl(key) != UNROLLED:
         return key
     return jax.random.wrap_key_data(jax.random.key_data(key), impl=_THREEFRY)
+
+
+def key_as_numbers(key: jax.Array) -> tuple[str, np.ndarray]:
+    """A key as another process can read it."""
+    return str(jax.random.key_impl(key)), np.asarray(jax.random.key_data(key))
+
+
+def key_of_numbers(implementation: str, numbers: np.ndarray) -> jax.Array:
+    """The key that these are of."""
+    return jax.random.wrap_key_data(jax.device_put(numbers), impl=implementation)

@@ -167,6 +167,23 @@ def require(
     classical.require(told, sd or [], unit, as_json)
 
 
+@app.command(epilog='Example: confide study --population normal_variance --statistic "mean abs(x)" --bounds -10 10 '
+             '--privacy pure:1 --n 100 --theta 2 --prior "variance ~ InverseGamma(2, 2)" --workers 4')  # fmt: skip
+def study(
+    study: o.StudyFile = None, population: o.Population = None, statistic: o.Statistics = None, bounds: o.Bounds = None,
+    mechanism: o.Mechanism = None, privacy: o.Privacy = None, n: o.Count = None, theta: o.Theta = None,
+    prior: o.Prior = None, releases: o.Simulated = None, route: o.Route = None, key: o.Key = None, keep: o.Keep = None,
+    workers: o.WorkerCount = None, dask: o.Dask = None, as_json: o.Json = False,
+) -> None:  # fmt: skip
+    """Simulated releases: how far off the answers would be, and how often intervals would cover."""
+    told = Arguments(study, {"population": population, "statistic": statistic, "bounds": bounds, "mechanism": mechanism,
+                         "privacy": privacy, "n": n, "theta": theta, "prior": prior, "releases": releases,
+                         "route": route, "key": key})  # fmt: skip
+    from confide_cli import studying
+
+    studying.study(told, keep, workers, dask, as_json)
+
+
 @app.command(epilog="Example: confide ledger budget.db people --budget pure:3, and later: confide ledger budget.db")
 def ledger(
     context: typer.Context,

@@ -184,6 +184,18 @@ Deviations = Annotated[
 ]
 Unit = Annotated[str | None, typer.Option(metavar="KIND", help="What to tell the least loss in: zcdp, pure or gdp.")]
 
+Simulated = Annotated[
+    int | None, typer.Option("--releases", min=1, metavar="COUNT", help="Releases to simulate in each cell; 1000.")
+]
+Keep = Annotated[
+    Path | None,
+    typer.Option("--keep", metavar="FOLDER", help="Keep finished cells here; the same study goes on where it stopped."),
+]
+WorkerCount = Annotated[
+    int | None, typer.Option("--workers", min=1, metavar="COUNT", help="Compute on so many processes of one thread.")
+]
+Dask = Annotated[str | None, typer.Option("--dask", metavar="URL", help="Compute on a Dask cluster: tcp://host:8786.")]
+
 LedgerPlace = Annotated[str, typer.Argument(metavar="LEDGER", help="A file, or a PostgreSQL URL.")]
 LedgerDataset = Annotated[str | None, typer.Argument(help="One data set, with its releases.")]
 Budget = Annotated[str | None, typer.Option(metavar="KIND:NUMBER", help="Open the data set with this budget.")]
@@ -201,7 +213,7 @@ Folder = Annotated[
 ]
 SchemaName = Annotated[
     str,
-    typer.Argument(help="release, information, compare, optimize, infer, estimate, require, ledger, account, …"),
+    typer.Argument(help="release, information, compare, optimize, study, infer, estimate, require, ledger, account, …"),
 ]
 
 Experiment = Annotated[

@@ -53,6 +53,16 @@ class OptimizeForm(_Input):
     rows: Annotated[list[dict[str, float | str | None]], Field(min_length=1)]
 
 
+class StudyForm(_Input):
+    """`confide study --json`."""
+
+    command: Literal["study"]
+    rows: Annotated[list[dict[str, float | str | None]], Field(min_length=1)]
+    computed: int
+    found: int
+    notes: list[str]
+
+
 class ParameterForm(_Input):
     """What is known about one parameter."""
 
@@ -228,6 +238,7 @@ _FORMS: dict[str, type[BaseModel]] = {
     "information": InformationForm,
     "compare": CompareForm,
     "optimize": OptimizeForm,
+    "study": StudyForm,
     "infer": InferForm,
     "estimate": EstimateForm,
     "require": RequireForm,

@@ -42,6 +42,7 @@ WORDS: dict[str, tuple[type, ...]] = {
     "level": (float,),
     "maximize": (str,),
     "replicates": (int,),
+    "releases": (int,),
 }
 #: a megabyte: a study is a page or two, and reading more could exhaust the memory
 _LARGEST_FILE = 2**20

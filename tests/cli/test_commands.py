@@ -33,7 +33,7 @@ def channel(statistic, mechanism, n=100):
 
 
 @pytest.mark.parametrize("arguments", [(), ("--help",), *((name, "--help") for name in
-                         ("information", "compare", "optimize", "release", "infer", "estimate", "require", "ledger", "verify", "adapt", "account", "audit", "schema", "reproduce", "demo"))])  # fmt: skip
+                         ("information", "compare", "optimize", "study", "release", "infer", "estimate", "require", "ledger", "verify", "adapt", "account", "audit", "schema", "reproduce", "demo"))])  # fmt: skip
 def test_help_shows_an_example(arguments, confide):
     code, printed, said = confide(*arguments)
     assert code == 0
@@ -107,6 +107,28 @@ def test_optimize_gives_words_that_release_takes(result, confide, people):
     code, printed, _ = confide("release", people, "--column", "x", *shlex.split(found["words"]))
     assert code == 0
     assert "No ledger keeps count" in printed
+
+
+def test_study_keeps_its_cells(confide, result, monkeypatch):
+    words = (
+        "study", "--population", "bernoulli", "--statistic", "mean x", "--bounds", 0, 1, "--privacy", "gdp:1", "--n", 100,
+        "--mechanism", "gaussian", "--prior", "probability ~ Beta(2, 2)", "--theta", 0.3, "--theta", 0.6, "--releases", 50,
+        "--route", "normal", "--keep", "cells",
+    )  # fmt: skip
+    first, again = result(*words), result(*words)
+    jsonschema.validate(first, schema_of("study"))
+    assert (first["computed"], again["computed"], again["found"]) == (2, 0, 2)
+    assert first["rows"] == again["rows"]
+    assert [row["theta"] for row in first["rows"]] == [0.3, 0.6]
+    code, printed, _ = confide(*words)
+    assert code == 0
+    assert "0 cells computed, 2 found on disk." in printed
+    code, _, said = confide(*words, "--workers", 2, "--dask", "tcp://127.0.0.1:1")
+    assert (code, said.count("\n")) == (2, 1)
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    code, _, said = confide(*words, "--dask", "tcp://127.0.0.1:1")
+    assert code == 2
+    assert 'pip install "confide[dask]"' in said
 
 
 def test_adapt_keeps_a_plan_in_a_file(confide, result, tmp_path):

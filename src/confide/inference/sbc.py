@@ -6,6 +6,7 @@ right the ranks are uniform.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,13 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide._precision import float64
-from confide._progress import progress
-from confide._random import as_key
+from confide._random import as_key, key_as_numbers, key_of_numbers
 from confide.errors import InvalidArgument
 from confide.inference.verb import infer
 from confide.model import Model
 from confide.prior import Prior
 from confide.published import Release
+from confide.workers import check_executor, computed
 
 
 @dataclass(frozen=True, repr=False)
@@ -107,12 +108,14 @@ def sbc(
     releases: int = 200,
     size: int = 63,
     thin: int = 1,
+    executor: Any = None,
     **options: Any,
 ) -> Calibration:
     """Calibrate a method on a model: ranks of the truth over simulated releases.
 
-    `size` posterior draws are kept for each, every `thin`-th one; correlated draws must be thinned. Options go to
-    `infer`.
+    `size` posterior draws are kept for each, every `thin`-th one; correlated draws must be thinned. An
+    `executor` infers from the releases, if one is given (`Workers(8)`, or anything with `submit` as in
+    `concurrent.futures`), with the same ranks. Options go to `infer`.
 
     >>> import confide as cf, numpyro.distributions as dist
     >>> channel = cf.Channel(cf.Mean("x", bounds=(-5, 5)), cf.Gaussian(cf.GDP(1.0)), n=50)
@@ -126,26 +129,38 @@ def sbc(
     for name, count in (("releases", releases), ("size", size), ("thin", thin)):
         if not isinstance(count, int) or count < (10 if name == "releases" else 1):
             raise InvalidArgument(name, count, "is too small a count", "use for example releases=200, size=63, thin=1")
+    check_executor(executor)
     checked = Prior.of(model.population, prior)
     for_theta, for_value, for_infer = jax.random.split(as_key(key), 3)
     thetas = np.asarray(checked.sample(for_theta, (releases,)))
     values = np.asarray(model.simulate(for_value, thetas))
-    rows, used = [], method
-    for index in progress(range(releases), "calibrating"):
-        found = infer(
-            model.population,
-            Release(model.channel, values[index]),
-            checked,
-            method=method,
-            key=jax.random.fold_in(for_infer, index),
-            **{"chains": 1, "draws": size * thin, **options},
-        )
-        used = found.method
-        draws = np.concatenate([found.draws[name][0, ::thin].reshape(size, -1) for name in found.names], axis=1)
-        rows.append(np.sum(draws < thetas[index], axis=0))
+    settings = {"method": method, "chains": 1, "draws": size * thin, **options}
+    shared = (model, checked, size, thin, *key_as_numbers(for_infer), settings)
+    tasks = [(index, thetas[index], values[index]) for index in range(releases)]
+    found = dict(computed(_rank, shared, tasks, executor, "calibrating"))
+    rows, used = [found[index][0] for index in range(releases)], found[releases - 1][1]
     named = [
         name if size_ == 1 else f"{name}[{j}]"
         for name, size_ in zip(checked.names, checked.sizes, strict=True)
         for j in range(size_)
     ]
     return Calibration(np.asarray(rows), size, tuple(named), used)
+
+
+def _rank(
+    model: Model,
+    prior: Prior,
+    size: int,
+    thin: int,
+    implementation: str,
+    key: NDArray[np.uint32],
+    settings: Mapping[str, Any],
+    index: int,
+    theta: NDArray[np.float64],
+    value: Any,
+) -> tuple[NDArray[np.int64], str]:
+    """Where the truth stands among the draws from one release, and the method that was taken."""
+    own = jax.random.fold_in(key_of_numbers(implementation, key), index)
+    found = infer(model.population, Release(model.channel, value), prior, key=own, **settings)
+    draws = np.concatenate([found.draws[name][0, ::thin].reshape(size, -1) for name in found.names], axis=1)
+    return np.sum(draws < theta, axis=0), found.method

@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide._precision import float64
-from confide._progress import progress
-from confide._random import as_key
+from confide._random import as_key, key_as_numbers, key_of_numbers
 from confide.channel import Channel
 from confide.design.adaptive.plan import Adaptive
 from confide.design.levels import level_of, with_privacy
@@ -29,6 +28,7 @@ from confide.population import Population
 from confide.prior import Prior
 from confide.privacy import Privacy
 from confide.statistic.size import check_count
+from confide.workers import check_executor, computed
 
 Floats = NDArray[np.float64]
 
@@ -75,13 +75,16 @@ def study(
     key: Any = 0,
     route: str | Route = "auto",
     path: str | os.PathLike[str] | None = None,
+    executor: Any = None,
 ) -> Study:
     """Simulate releases through several channels or pilot plans, infer from all of them, and report the errors.
 
     `theta` are the true values θ*, each with so many `releases`; left out, every release draws its own from the prior
     (then intervals must cover as often as they promise). `privacy` lists the levels (guarantees, or numbers of the
     channels' own kind) at which all strategies are tried; left out, each keeps its own. With a `path` to a folder every
-    finished cell is kept, and a study that is run again continues where it stopped.
+    finished cell is kept, and a study that is run again continues where it stopped. Cells are computed by an
+    `executor`, if one is given: `Workers(8)`, or anything with `submit` as in `concurrent.futures`. How many processes
+    it has changes no digit of the answer.
 
     >>> import confide as cf, numpyro.distributions as dist
     >>> from confide.design import study
@@ -98,33 +101,58 @@ def study(
     named = _strategies(strategies, population, believed)
     count = check_count(releases)
     truths = _truths(population, theta)
+    check_executor(executor)
     random, store = as_key(key), StudyCache(path)
+    cells = _cells(named, privacy, truths, believed)
+    texts = [_described(cell, population, believed, count, random, route, store) for _, cell in cells]
+    known = {text: store.read(text) for text in dict.fromkeys(texts)}
+    missing = [text for text, numbers in known.items() if numbers is None]
+    at = {text: cell for text, (_, cell) in zip(texts, cells, strict=True)}
+    # the randomness of a cell is its own, whatever other cells there are, and wherever it is computed
+    tasks = [(at[text], zlib.crc32(text.encode())) for text in missing]
+    shared = (population, believed, count, *key_as_numbers(random), route)
+    with store.interruptible():
+        for place, numbers in computed(_simulated, shared, tasks, executor, "study"):
+            known[missing[place]] = numbers
+            store.write(missing[place], numbers)
     rows: list[dict[str, Any]] = []
     notes: list[str] = []
-    computed = 0
-    cells = _cells(named, privacy, truths, believed)
-    for name, cell in progress(cells, "study", total=len(cells)):
-        settings = {
-            "theta": None if cell.theta is None else cell.theta.tolist(),
-            "releases": count,
-            "key": np.asarray(jax.random.key_data(random)).tolist(),
-            "route": route if isinstance(route, str) else repr(route),
-            "probs": PROBS,
-        }
-        if store.folder is not None:
-            require_text(cell.strategy)
-        text = describe(cell.strategy, population, believed, settings)
-        numbers = store.read(text)
-        if numbers is None:
-            # the randomness of a cell is its own, whatever other cells there are
-            own = jax.random.fold_in(random, jnp.uint32(zlib.crc32(text.encode())))
-            with store.interruptible():
-                numbers = simulate(cell, population, believed, count, own, route)
-            store.write(text, numbers)
-            computed += 1
-        rows += _rows(name, cell, population, count, numbers)
-        notes += [f"{name}, {cell.strategy.guarantee}: {note}" for note in numbers.get("notes", [])]
-    return Study(_frame(rows), computed, len(cells) - computed, tuple(dict.fromkeys(notes)))
+    for text, (name, cell) in zip(texts, cells, strict=True):
+        told: Mapping[str, Any] = known[text] or {}
+        rows += _rows(name, cell, population, count, told)
+        notes += [f"{name}, {cell.strategy.guarantee}: {note}" for note in told.get("notes", [])]
+    return Study(_frame(rows), len(missing), len(cells) - len(missing), tuple(dict.fromkeys(notes)))
+
+
+def _described(
+    cell: StudyCell, population: Population, prior: Prior, count: int, key: jax.Array, route: Any, store: StudyCache
+) -> str:
+    """What the numbers of a cell depend on."""
+    if store.folder is not None:
+        require_text(cell.strategy)
+    settings = {
+        "theta": None if cell.theta is None else cell.theta.tolist(),
+        "releases": count,
+        "key": np.asarray(jax.random.key_data(key)).tolist(),
+        "route": route if isinstance(route, str) else repr(route),
+        "probs": PROBS,
+    }
+    return describe(cell.strategy, population, prior, settings)
+
+
+def _simulated(
+    population: Population,
+    prior: Prior,
+    count: int,
+    implementation: str,
+    key: NDArray[np.uint32],
+    route: str | Route,
+    cell: StudyCell,
+    own: int,
+) -> dict[str, Any]:
+    """One cell, in whatever process."""
+    random = jax.random.fold_in(key_of_numbers(implementation, key), jnp.uint32(own))
+    return simulate(cell, population, prior, count, random, route)
 
 
 def _strategies(strategies: object, population: Population, prior: Prior) -> dict[str, Channel | Pilot | Adaptive]:
