@@ -8,8 +8,12 @@ import re
 import pytest
 
 import confide as cf
+from confide_cli.build import channel_of
+from confide_cli.study import Arguments
 from confide_explorer.pages import SCREENS, settled, view
 from confide_explorer.reading import read_channel, read_plan
+from confide_explorer.screens.statistic import searched
+from confide_explorer.scripts import channel_file, words_of
 from confide_explorer.state import State
 
 TWO = "statistics=mean+abs(x)%0Amean+x**2+on+-4+4"
@@ -62,16 +66,33 @@ def test_the_second_screen_ranks_and_its_script_ranks_alike(client):
         assert any(f"{each:.4g}" == row[-1] for each in errors)
 
 
-def test_a_search_offers_channels_that_read_as_they_were(client):
-    """Rows are chosen by words: these must make the same channel again, to the last digit."""
-    page = client.get("/statistic").text
-    plan, _ = read_plan(State())
-    found = cf.optimize(plan.population, privacy=plan.privacy, n=plan.n, prior=plan.prior, exact=False)
-    picks = [html.unescape(each) for each in re.findall(r'href="(/statistic\?[^"]*)"', page.partition("<tbody>")[2])]
-    from urllib.parse import parse_qs, urlsplit
+CHANNELS = [
+    (cf.Mean("clip(x**2, 0.1, 9.85)", bounds=(-3.14, 1 / 3)), cf.Laplace(cf.PureDP(1.0))),
+    (cf.Mean("abs(x)**1.77", bounds=(-6.42, 6.42)), cf.Laplace(cf.PureDP(1.0), step=0.125)),
+    (cf.Quantile("abs(x)", bounds=(-21, 21), q=0.123456789), cf.Exponential(cf.PureDP(1.0))),
+    (cf.Quantile("abs(x)", bounds=(-21, 21), q=0.85), cf.SmoothCauchy(cf.PureDP(1.0), cap=20)),
+    (cf.Median("x", bounds=(0, 1e-7)), cf.SmoothCauchy(cf.PureDP(1.0))),
+    (cf.Each("abs(x) > 1.91", bounds=(-21, 21)), cf.RandomizedResponse(cf.PureDP(1.0))),
+    (cf.Maximum("x", bounds=(-21, 21)), cf.Exponential(cf.PureDP(1.0))),
+    (cf.Mean(["x", "x**2"], bounds=(-21, 21)), cf.Laplace(cf.PureDP(1.0))),
+]
 
-    read = [read_channel(parse_qs(urlsplit(each).query)["pick"][0], plan) for each in picks]
-    assert read == list(found.channels[: len(read)]) and len(read) > 5
+
+@pytest.mark.parametrize("parts", CHANNELS, ids=str)
+def test_a_row_is_chosen_by_words_that_read_as_its_channel(parts, tmp_path):
+    """To the last digit, on the page and in the channel file."""
+    plan, _ = read_plan(State())
+    channel = cf.Channel(*parts, plan.n)
+    assert read_channel(words_of(channel), plan) == channel
+    (tmp_path / "channel.toml").write_text(channel_file(channel, plan, False))
+    assert channel_of(Arguments(tmp_path / "channel.toml", {})) == channel
+
+
+@pytest.mark.slow
+def test_a_search_offers_its_own_channels():
+    plan, _ = read_plan(State())
+    found, picks = searched(State(), plan)
+    assert [read_channel(each, plan) for each in picks] == list(found.channels)
 
 
 def test_the_third_screen_says_what_accuracy_costs(client):
@@ -163,7 +184,8 @@ def test_every_field_has_a_label(idle):
         fields = re.findall(r"<(?:input|select|textarea)([^>]*)>", page)
         for each in fields:
             if 'type="hidden"' not in each:
-                assert f'for="{re.search(r"id=.(.*?)[\" ]", each)[1]}"' in page, each
+                name_of = re.search(r'id="([^"]*)"', each)[1]
+                assert f'for="{name_of}"' in page, each
         names = re.findall(r' id="([^"]*)"', page)
         assert len(names) == len(set(names)), names
 
@@ -196,9 +218,6 @@ def test_what_is_taken_along_is_what_was_chosen(client, tmp_path):
     file = client.get(f"/take/channel.toml?{query}")
     assert file.headers["content-disposition"] == 'attachment; filename="channel.toml"'
     (tmp_path / "channel.toml").write_text(file.text)
-    from confide_cli.build import channel_of
-    from confide_cli.study import Arguments
-
     plan, _ = read_plan(State())
     assert channel_of(Arguments(tmp_path / "channel.toml", {})) == read_channel("mean abs(x)", plan)
     assert "write the exact one" in file.text and "--column 'age now'" in page
