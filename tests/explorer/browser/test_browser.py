@@ -26,7 +26,7 @@ def wide(page):
         (f"/statistic?{TWO}&pick=mean+abs(x)", "Simulated releases"),
         ("/worth?pick=mean+x&population=bernoulli&sd1=0.05", "What it costs"),
         (f"/number?{NUMBER}", "the noise alone"),
-        (f"/number?{COUNTS}", "ward=other"),
+        (f"/number?{COUNTS}", "add up to 98"),
         (f"/take?{TWO}", "channel.toml"),
     ],
 )
