@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo docs test test-slow test-spark lint bench bench-check bench-record install clean
+.PHONY: demo docs test test-slow test-browser test-spark lint bench bench-check bench-record install clean
 
 install: $(STAMP)
 
@@ -36,6 +36,14 @@ test: lint
 
 test-slow: $(STAMP)
 	$(BIN)/python -m pytest -n auto -m slow
+
+# The explorer in a real browser, which comes from the system's packages: installed where that is allowed.
+CHROMIUM ?= /usr/bin/chromium
+test-browser: $(STAMP)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[browser]"
+	@test -x $(CHROMIUM) || { test "$$(id -u)" = 0 && apt-get update --quiet=2 && apt-get install --quiet=2 --yes chromium; } \
+	  || { echo "Install chromium (apt-get install chromium), or say where it is: make test-browser CHROMIUM=..." >&2; exit 1; }
+	CHROMIUM=$(CHROMIUM) XLA_FLAGS="$(HURRY) $$XLA_FLAGS" $(BIN)/python -m pytest -n 0 -m browser tests/explorer/browser
 
 # Spark in local mode; it needs Java, and pyspark is large, so it is no part of the other targets.
 test-spark: $(STAMP)

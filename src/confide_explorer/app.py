@@ -137,9 +137,9 @@ class Explorer:
         if what not in files or not shown.tasks:
             raise HTTPException(404)
         job = self.jobs.ask(*shown.tasks[0])
-        job.over.wait(120.0)
-        if job.answer is None:
-            raise HTTPException(404)
+        job.over.wait(self.patience)
+        if job.answer is None:  # it is still computed: the page shows how far it is
+            return RedirectResponse(f"/take?{shown.state.address()}", 303)
         content = {
             "channel.toml": job.answer.channel_file,
             "report.html": job.answer.page,

@@ -105,7 +105,10 @@ def _prior(reader: Reader, name: str) -> list[str]:
     found = []
     for place, (parameter, kind, *_) in enumerate(FAMILIES[name].parameters, start=1):
         low, high = reader.number(f"low{place}"), reader.number(f"high{place}")
-        if low is not None and high is not None:
+        if low is not None and high is not None and not low < high:
+            told = getattr(reader.state, f"high{place}")
+            reader.wrong(f"high{place}", f"“{told}” is not above the other end; give a larger number")
+        elif low is not None and high is not None:
             at = f"low{place}" if kind != "share" or low <= 0 else f"high{place}"
             law = reader(at, lambda _, low=low, high=high, kind=kind: prior_between(kind, low, high))
             found.append(f"{parameter} ~ {law}")

@@ -33,7 +33,7 @@ def channel(statistic, mechanism, n=100):
 
 
 @pytest.mark.parametrize("arguments", [(), ("--help",), *((name, "--help") for name in
-                         ("information", "compare", "optimize", "study", "release", "infer", "estimate", "require", "ledger", "verify", "adapt", "account", "audit", "schema", "reproduce", "demo"))])  # fmt: skip
+                         ("information", "compare", "optimize", "study", "release", "infer", "estimate", "require", "ledger", "verify", "adapt", "account", "audit", "schema", "reproduce", "explore", "demo"))])  # fmt: skip
 def test_help_shows_an_example(arguments, confide):
     code, printed, said = confide(*arguments)
     assert code == 0

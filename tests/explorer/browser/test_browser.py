@@ -1,0 +1,213 @@
+"""The explorer in a real browser."""
+
+import json
+import re
+import time
+
+import pytest
+
+import confide as cf
+from tests.explorer.test_pages import COUNTS, NUMBER, TWO, WRONG
+
+pytestmark = pytest.mark.browser
+#: a search over everything, exactly: as slow as it gets
+SLOW = "/statistic?precision=exact&n=3000&high1="
+
+
+def wide(page):
+    """Whether something is wider than the screen."""
+    return page.locator("html").evaluate("element => element.scrollWidth > element.clientWidth + 1")
+
+
+@pytest.mark.parametrize(
+    ("path", "shows"),
+    [
+        ("/know", "outside of the bounds"),
+        (f"/statistic?{TWO}&pick=mean+abs(x)", "Simulated releases"),
+        ("/worth?pick=mean+x&population=bernoulli&sd1=0.05", "What it costs"),
+        (f"/number?{NUMBER}", "the noise alone"),
+        (f"/number?{COUNTS}", "add up to 98"),
+        (f"/take?{TWO}", "channel.toml"),
+    ],
+)
+@pytest.mark.parametrize("phone", [False, True])
+def test_each_screen_on_a_desk_and_on_a_phone(tab, path, shows, phone):
+    if phone:
+        tab.page.set_viewport_size({"width": 390, "height": 844})
+    page = tab.go(path)
+    page.get_by_text(shows).first.wait_for()
+    for picture in page.locator("figure img").all():
+        picture.scroll_into_view_if_needed()
+        assert picture.evaluate("element => element.decode().then(() => element.naturalWidth)") > 100
+    assert page.get_by_role("heading", level=1).count() == 1
+    assert not wide(page)
+
+
+@pytest.mark.parametrize("screen", list(WRONG))
+def test_what_is_wrong_is_said_beside_each_field_and_nothing_is_lost(tab, screen):
+    kept = {"worth": "pick=mean+x", "number": "published=mean+x&value=1&scale=1&count=9"}.get(screen, "")
+    for name, text in WRONG[screen].items():
+        page = tab.go(f"/{screen}?column=kept&{kept}", done=False)
+        field = page.locator(f"[name={name}]:not([type=hidden])").first
+        if field.evaluate("element => element.tagName") == "SELECT":
+            continue  # a browser lets nobody choose what is not there; the tests in process do
+        field.fill(text)
+        # leave the page by the button of the field's own form
+        field.evaluate("element => element.form.requestSubmit()")
+        told = page.locator(f"#{name}-wrong")
+        told.wait_for()
+        assert page.locator(f"[name={name}]:not([type=hidden])").first.input_value() == text
+        below = told.bounding_box()["y"] - page.locator(f"#{name}").bounding_box()["y"]
+        assert 0 < below < 250
+        assert "column=kept" in page.url
+
+
+def test_back_forward_and_reload(tab):
+    page = tab.go("/know")
+    page.get_by_label("Records").fill("4321")
+    page.get_by_role("button", name="Show it").click()
+    page.wait_for_url(re.compile("n=4321"))
+    tab.found()
+    page.get_by_role("link", name="Is it worth it").first.click()
+    page.wait_for_url(re.compile("worth.*n=4321"))
+    page.go_back()
+    page.wait_for_url(re.compile("know.*n=4321"))
+    page.go_back()
+    assert page.get_by_label("Records").input_value() == "1000"
+    page.go_forward()
+    page.wait_for_url(re.compile("n=4321"))
+    page.reload()
+    assert page.get_by_label("Records").input_value() == "4321"
+    tab.found().get_by_text("outside of the bounds").wait_for()
+
+
+def test_two_tabs_have_states_of_their_own(tab, other):
+    tab.go("/know?n=111")
+    other.go("/know?n=222")
+    tab.page.reload()
+    assert tab.page.get_by_label("Records").input_value() == "111"
+    assert other.page.get_by_label("Records").input_value() == "222"
+    tab.page.get_by_role("link", name="Which statistic").first.click()
+    tab.page.wait_for_url(re.compile("n=111"))
+
+
+def test_a_slow_computation_shows_progress_lets_one_type_and_can_be_stopped(tab, other):
+    page = tab.go(f"{SLOW}{time.time()}", done=False)
+    bar = page.locator("progress")
+    bar.wait_for()
+    page.locator(".what").get_by_text("families and mechanisms").wait_for()
+    page.get_by_label("To compare").fill("mean x is being typed")
+    first = page.locator(".seconds").inner_text()
+    # another tab is answered meanwhile
+    other.go("/know").get_by_text("outside of the bounds").wait_for()
+    assert page.locator(".seconds").inner_text() != first
+    assert page.get_by_label("To compare").input_value() == "mean x is being typed"
+    page.get_by_role("button", name="Cancel").click()
+    page.get_by_text("Stopped, as you asked").wait_for()
+    page.reload()
+    page.get_by_text("Stopped, as you asked").wait_for()
+    # and it comes in when it is asked for after all, without touching what is being typed
+    page.get_by_role("button", name="Compute it after all").click()
+    page.locator("progress").wait_for()
+    page.get_by_role("button", name="Cancel").click()
+    page.get_by_text("Stopped, as you asked").wait_for()
+
+
+def test_what_is_found_comes_in_where_it_belongs(tab):
+    page = tab.go(f"/know?high1=7.{time.time_ns() % 10**6}", done=False)
+    page.get_by_label("Column").fill("half a wor")
+    tab.found().get_by_text("outside of the bounds").wait_for()
+    assert page.get_by_label("Column").input_value() == "half a wor"
+
+
+def test_the_slider_and_a_choice_take_effect_at_once(tab):
+    page = tab.go("/know")
+    slider = page.get_by_label("slide")
+    slider.focus()
+    page.keyboard.press("Home")
+    page.wait_for_url(re.compile("level=0.05"))
+    page.locator("#promise").get_by_text("1.05").wait_for()
+    page.get_by_label("Population", exact=True).select_option("bernoulli")
+    page.wait_for_url(re.compile("population=bernoulli"))
+    assert page.get_by_label("probability: between").input_value() == "0.1"
+
+
+def test_the_keyboard_reaches_everything(tab):
+    """Tab after tab: the skip link first, then whatever can be used, in the order of the page, and each has a name."""
+    page = tab.go(f"/statistic?{TWO}")
+    page.keyboard.press("Tab")
+    assert page.locator(":focus").inner_text() == "Skip to the content"
+    reached = set()
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        at = page.locator(":focus")
+        if at.count():
+            reached.add(at.evaluate("element => element.id || element.innerText"))
+    assert {"kind", "level", "slide", "statistics", "precision"} <= reached
+    assert {"Rank them", "mean abs(x)", "The Python that gives these numbers"} <= {each.strip() for each in reached}
+
+
+def test_without_a_script_everything_is_still_there(chromium, address):
+    context = chromium.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.set_default_timeout(240_000)
+    page.goto(address)
+    page.get_by_label("Records").fill("77")
+    page.get_by_role("button", name="Show it").click()
+    page.get_by_text("outside of the bounds").wait_for()  # the page asks again by itself
+    assert page.get_by_label("Records").input_value() == "77"
+    context.close()
+
+
+def hostile(tmp_path):
+    """A release file with a script in every text that may hold one."""
+    bad = "<script>alert(1)</script><img src=x onerror=alert(1)>\"'><svg/onload=alert(1)>"
+    channel = cf.Channel(cf.Histogram("ward", categories=[bad, "{{7*7}}"]), cf.Laplace(scale=2.0, step=1), n=98)
+    made = cf.Release(channel, [57.0, 40.0, 1.0], dataset=bad[:60], purpose=bad, part=bad[:60])
+    made.save(tmp_path / "release.json")
+    return tmp_path / "release.json"
+
+
+def test_a_hostile_release_file_is_shown_and_does_nothing(tab, tmp_path):
+    page = tab.go("/number")
+    page.get_by_label("or choose the file").set_input_files(hostile(tmp_path))
+    page.get_by_role("button", name="Read the release").click()
+    page.wait_for_url(re.compile("release="))
+    tab.found().get_by_text("onload=alert(1)").first.wait_for()
+    page.get_by_text("{{7*7}}").first.wait_for()
+    assert page.locator("article img[src=x], article svg").count() == 0
+
+
+@pytest.mark.parametrize("junk", [b"", b"\x89PNG\r\n\x1a\n\x00\xff", b"{" * 50_000, b'{"format": "confide-release", "version": 99}'])
+def test_junk_is_refused_in_words(tab, tmp_path, junk):
+    (tmp_path / "junk.json").write_bytes(junk)
+    page = tab.go("/number?n=555")
+    page.get_by_label("or choose the file").set_input_files(tmp_path / "junk.json")
+    page.get_by_role("button", name="Read the release").click()
+    page.locator("#text-wrong").wait_for()
+    assert page.locator("input[type=hidden][name=n]").first.get_attribute("value") == "555"
+
+
+def test_a_pasted_release_is_read(tab, tmp_path):
+    channel = cf.Channel(cf.Mean("abs(x)", bounds=(-10, 10)), cf.Laplace(cf.PureDP(1.0)), n=1000)
+    cf.Release(channel, 1.31).save(tmp_path / "release.json")
+    page = tab.go("/number")
+    page.get_by_label("Paste it").fill(json.dumps(json.loads((tmp_path / "release.json").read_text())))
+    page.get_by_role("button", name="Read the release").click()
+    page.wait_for_url(re.compile("release="))
+    tab.found().get_by_text("the noise alone").first.wait_for()
+    page.reload()
+    tab.found().get_by_text("the noise alone").first.wait_for()
+
+
+def test_a_row_is_chosen_and_taken_along(tab, tmp_path):
+    page = tab.go(f"/statistic?{TWO}")
+    page.get_by_role("link", name="mean x**2 on -4 4").click()
+    page.wait_for_url(re.compile("pick="))
+    tab.found().get_by_text("Simulated releases").wait_for()
+    page.get_by_role("link", name="Take it with you").click()
+    tab.found()
+    with page.expect_download() as waiting:
+        page.get_by_role("link", name="channel.toml").click()
+    waiting.value.save_as(tmp_path / "channel.toml")
+    assert 'statistic = "mean x**2"' in (tmp_path / "channel.toml").read_text()
