@@ -150,7 +150,7 @@ class GaussianTransform(NoiseTransform):
         return -0.5 * (self.scale * last) ** 2 - jnp.log(self.scale**2 * last)
 
 
-#: periods, or points, on either side: the first point that is left out weighs e^{−(2·12.5)²/2} at σ = h/2, a period less
+#: periods, or points, on either side: the first point left out weighs e^{−(2·12.5)²/2} at σ = h/2, a period less
 _PERIODS = 12
 
 
