@@ -11,7 +11,6 @@ from typing import Any
 
 from confide.errors import InvalidArgument
 
-
 #: chosen: an error that names columns stays a sentence
 _MOST_TOLD, _LONGEST = 12, 40
 
