@@ -15,6 +15,7 @@ from confide.mechanism import Law, Mechanism
 from confide.privacy import Privacy, Unlimited
 from confide.privacy.relation import ADD_REMOVE, NEIGHBOURS, REPLACE
 from confide.statistic import Statistic
+from confide.statistic.drowned import drowned
 from confide.statistic.one_column import about_x
 from confide.statistic.persons import per_row
 from confide.statistic.size import check_count, check_size
@@ -185,27 +186,7 @@ class Channel:
         noise = self.law.least_margin(self.statistic, self.n)
         if self.n == 1 or self.statistic.per_record or noise is None:
             return None
-        ends, noun = self.statistic.ranges, self.statistic.noun
-        widest = max(high - low for low, high in ends)
-        if noise >= widest:
-            low, high = next(pair for pair in ends if pair[1] - pair[0] == widest)
-            return (
-                f"the noise (± {noise:.3g}, 90%) is wider than all that {noun.removesuffix(' of')} can be, "
-                f"which is from {low:g} to {high:g}: the published number will say almost nothing; narrow the bounds, "
-                "use more records, a larger privacy parameter or another mechanism"
-            )
-        # all components have one scale, which the widest decides: the interval of a narrow one may hold all it can be
-        parts = zip(self.statistic.transforms, ends, strict=True)
-        drowned = [(str(part), high - low) for part, (low, high) in parts if 2 * noise >= high - low]
-        if not drowned or len(ends) == 1:
-            return None
-        told = ", ".join(f"{noun} {part} (a range of {width:g})" for part, width in drowned)
-        part, width = drowned[0]
-        return (
-            f"the noise (± {noise:.3g}, 90%) is the same for every component, and as wide as all that {told} can be, "
-            f"of which the published number will say next to nothing; divide each component by its range, as in "
-            f"{part if part.isidentifier() else f'({part})'} / {width:g}, or publish them one by one"
-        )
+        return drowned(self.statistic, noise)
 
     @float64
     def summary(self, records: Any) -> Any:
@@ -305,8 +286,8 @@ class Channel:
             lines.append(f"How near the published number comes to {about} depends on how they lie{known}.")
         if self.law.selects:
             lines.append(
-                f"It lies between records: where many share a value, as whole numbers do, there is little room beside it, "
-                f"and {2 * self.law.window + 1:,} equal ones leave it anywhere in the range; SmoothCauchy serves those."
+                "It lies between records: where many share a value, as whole numbers do, there is little room beside "
+                f"it, and {2 * self.law.window + 1:,} equal ones leave it anywhere in the range; SmoothCauchy serves those."
             )
         if warning is not None:
             lines.append(f"Warning: {warning}.")

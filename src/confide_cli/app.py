@@ -42,12 +42,14 @@ def _root(version: _Version = False) -> None:
 @app.command(epilog='Example: confide information --population normal_variance --statistic "mean abs(x)" '
              "--bounds -10 10 --privacy pure:1 --n 100 --theta 2")  # fmt: skip
 def information(
-    study: o.StudyFile = None, population: o.Population = None, statistic: o.OneStatistic = None, bounds: o.RowBounds = None, column_bounds: o.ColumnBounds = None, category: o.Category = None,
+    study: o.StudyFile = None, population: o.Population = None, statistic: o.OneStatistic = None,
+    bounds: o.RowBounds = None, column_bounds: o.ColumnBounds = None, category: o.Category = None,
     mechanism: o.Mechanism = None, privacy: o.Privacy = None, n: o.Count = None, theta: o.Theta = None,
     method: o.Method = None, key: o.Key = None, as_json: o.Json = False,
 ) -> None:  # fmt: skip
     """How much a published number would say about the population: its Fisher information."""
-    told = Arguments(study, {"population": population, "statistic": statistic, **by_column(bounds, column_bounds, category), "mechanism": mechanism,
+    told = Arguments(study, {"population": population, "statistic": statistic, "mechanism": mechanism,
+                         **by_column(bounds, column_bounds, category),
                          "privacy": privacy, "n": n, "theta": theta, "method": method, "key": key})  # fmt: skip
     from confide_cli import choose
 
@@ -58,13 +60,15 @@ def information(
              '"mean x**2 on -3.2 3.2" --bounds -10 10 --privacy pure:1 --n 100 --theta 2')  # fmt: skip
 def compare(
     context: typer.Context,
-    study: o.StudyFile = None, population: o.Population = None, statistic: o.Statistics = None, bounds: o.RowBounds = None, column_bounds: o.ColumnBounds = None, category: o.Category = None,
+    study: o.StudyFile = None, population: o.Population = None, statistic: o.Statistics = None,
+    bounds: o.RowBounds = None, column_bounds: o.ColumnBounds = None, category: o.Category = None,
     mechanism: o.Mechanism = None, privacy: o.Privacy = None, n: o.Count = None, theta: o.Theta = None,
     prior: o.Prior = None, criterion: o.Criterion = None, method: o.Method = None, key: o.Key = None,
     report: o.Report = None, as_json: o.Json = False,
 ) -> None:  # fmt: skip
     """Which of several statistics says the most, at one guarantee."""
-    told = Arguments(study, {"population": population, "statistic": statistic, **by_column(bounds, column_bounds, category), "mechanism": mechanism,
+    told = Arguments(study, {"population": population, "statistic": statistic, "mechanism": mechanism,
+                         **by_column(bounds, column_bounds, category),
                          "privacy": privacy, "n": n, "theta": theta, "prior": prior, "criterion": criterion,
                          "method": method, "key": key})  # fmt: skip
     from confide_cli import choose
@@ -100,7 +104,8 @@ def release(
     report: o.Report = None, as_json: o.Json = False,
 ) -> None:  # fmt: skip
     """Publish a statistic of real records, with exact noise, from a budget."""
-    told = Arguments(study, {"statistic": statistic, **by_column(bounds, column_bounds, category),
+    told = Arguments(study, {"statistic": statistic,
+                         **by_column(bounds, column_bounds, category),
                              "mechanism": mechanism, "privacy": privacy, "n": n})  # fmt: skip
     options = {"column": column, "table": table, "ledger": ledger, "dataset": dataset, "part": part,
                "purpose": purpose, "missing": missing, "fresh": fresh, "by": by, "groups": groups,
@@ -115,7 +120,8 @@ def release(
 def infer(
     context: typer.Context,
     releases: o.Releases = None, study: o.StudyOption = None, population: o.Population = None, prior: o.Prior = None,
-    value: o.Value = None, statistic: o.OneStatistic = None, bounds: o.RowBounds = None, column_bounds: o.ColumnBounds = None, category: o.Category = None, mechanism: o.Mechanism = None,
+    value: o.Value = None, statistic: o.OneStatistic = None, bounds: o.RowBounds = None,
+    column_bounds: o.ColumnBounds = None, category: o.Category = None, mechanism: o.Mechanism = None,
     privacy: o.Privacy = None, n: o.CountOrPrivate = None, same_records: o.SameRecords = None,
     same_quantity: o.SameQuantity = None, method: o.Method = None,
     route: o.Route = None, key: o.Key = None, chains: o.Chains = None, warmup: o.Warmup = None, draws: o.Draws = None,
@@ -123,7 +129,8 @@ def infer(
     plan: o.Plan = False, report: o.Report = None, as_json: o.Json = False,
 ) -> None:  # fmt: skip
     """What published numbers say about the population, noise and clipping included."""
-    told = Arguments(study, {"population": population, "prior": prior, "statistic": statistic, **by_column(bounds, column_bounds, category),
+    told = Arguments(study, {"population": population, "prior": prior, "statistic": statistic,
+                         **by_column(bounds, column_bounds, category),
                          "mechanism": mechanism, "privacy": privacy, "n": n, "method": method, "route": route,
                          "key": key, "chains": chains, "warmup": warmup, "draws": draws})  # fmt: skip
     from confide_cli import learn
@@ -136,14 +143,16 @@ def infer(
 @app.command(epilog='Example: confide estimate release.json --population normal_variance --hypothesis "variance = 2"')
 def estimate(
     releases: o.Releases = None, study: o.StudyOption = None, population: o.Population = None, value: o.Value = None,
-    statistic: o.OneStatistic = None, bounds: o.RowBounds = None, column_bounds: o.ColumnBounds = None, category: o.Category = None, mechanism: o.Mechanism = None, privacy: o.Privacy = None,
+    statistic: o.OneStatistic = None, bounds: o.RowBounds = None, column_bounds: o.ColumnBounds = None,
+    category: o.Category = None, mechanism: o.Mechanism = None, privacy: o.Privacy = None,
     n: o.Count = None, same_records: o.SameRecords = None, same_quantity: o.SameQuantity = None,
     level: o.Level = None, method: o.Method = None, maximize: o.Maximize = None, hypothesis: o.Hypotheses = None,
     against: o.Against = None, replicates: o.Replicates = None, route: o.Route = None, key: o.Key = None,
     as_json: o.Json = False,
 ) -> None:  # fmt: skip
     """The most likely parameters, confidence sets and p-values, without a prior."""
-    told = Arguments(study, {"population": population, "statistic": statistic, **by_column(bounds, column_bounds, category), "mechanism": mechanism,
+    told = Arguments(study, {"population": population, "statistic": statistic, "mechanism": mechanism,
+                         **by_column(bounds, column_bounds, category),
                          "privacy": privacy, "n": n, "level": level, "method": method, "maximize": maximize,
                          "replicates": replicates, "route": route, "key": key})  # fmt: skip
     from confide_cli import classical
@@ -155,12 +164,14 @@ def estimate(
 @app.command(epilog='Example: confide require --population bernoulli --statistic "mean x" --bounds 0 1 --sd 0.03 '
              '--prior "probability ~ Beta(2, 2)" --n 1000')  # fmt: skip
 def require(
-    study: o.StudyFile = None, population: o.Population = None, statistic: o.OneStatistic = None, bounds: o.RowBounds = None, column_bounds: o.ColumnBounds = None, category: o.Category = None,
+    study: o.StudyFile = None, population: o.Population = None, statistic: o.OneStatistic = None,
+    bounds: o.RowBounds = None, column_bounds: o.ColumnBounds = None, category: o.Category = None,
     mechanism: o.Mechanism = None, sd: o.Deviations = None, prior: o.Prior = None, n: o.Count = None,
     privacy: o.Privacy = None, unit: o.Unit = None, route: o.Route = None, key: o.Key = None, as_json: o.Json = False,
 ) -> None:  # fmt: skip
     """The least privacy loss, or the fewest records, with which the answer is as accurate as asked."""
-    told = Arguments(study, {"population": population, "statistic": statistic, **by_column(bounds, column_bounds, category), "mechanism": mechanism,
+    told = Arguments(study, {"population": population, "statistic": statistic, "mechanism": mechanism,
+                         **by_column(bounds, column_bounds, category),
                          "prior": prior, "n": n, "privacy": privacy, "route": route, "key": key})  # fmt: skip
     from confide_cli import classical
 

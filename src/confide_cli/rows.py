@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from confide.errors import InvalidArgument
@@ -40,6 +41,45 @@ def read_categories(texts: Sequence[str]) -> dict[str, list[str]]:
             raise InvalidArgument("--category", text, f"lists {name!r} twice", "give every column one list")
         found[name] = value.split(",")
     return found
+
+
+#: populations of rows, whose words are names of columns
+OF_ROWS = re.compile(r"(?P<name>independent|linear_regression|logistic_regression)\((?P<rest>.*)\)", re.DOTALL)
+
+
+def split_at_commas(text: str) -> list[str]:
+    """Words between commas that are in no bracket.
+
+    >>> split_at_commas("age, max(cost, 10)")
+    ['age', 'max(cost, 10)']
+    """
+    parts, depth = [""], 0
+    for character in text:
+        depth += (character in "([") - (character in ")]")
+        if character == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return [part.strip() for part in parts]
+
+
+def population_of_rows(name: str, parts: list[str], read: Callable[[str], Any]) -> Any:
+    """Rows: each column with its population, which `read` knows by its words, or an outcome and its covariates."""
+    from confide import populations
+
+    build, remedy = getattr(populations, name), f"write {name}(cost, age, stay): the outcome, and what it depends on"
+    if name == "independent":
+        pairs = [part.partition("=") for part in parts]
+        columns = [column.strip() for column, _, _ in pairs]
+        if not all(sign and column.isidentifier() for column, (_, sign, _) in zip(columns, pairs, strict=True)):
+            remedy = "write independent(age=normal, smokes=bernoulli)"
+            raise InvalidArgument("--population", ", ".join(parts), "does not name columns and populations", remedy)
+        if len(set(columns)) < len(columns):
+            raise InvalidArgument("--population", ", ".join(parts), "names a column twice", "give each column one")
+        return build(**{column: read(rest.strip()) for column, (_, _, rest) in zip(columns, pairs, strict=True)})
+    if len(parts) < 2:
+        raise InvalidArgument("--population", ", ".join(parts), "names no covariate", remedy)
+    return build(parts[0], parts[1:])
 
 
 def by_column(

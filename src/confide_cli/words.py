@@ -15,13 +15,10 @@ from typing import Any
 
 from confide.errors import InvalidArgument
 from confide.registry import FAMILIES, GUARANTEES, MECHANISMS, POPULATIONS, STATISTIC_NUMBERS, STATISTICS
+from confide_cli.rows import OF_ROWS, population_of_rows, split_at_commas
 
 #: chosen: each point of a grid costs an information or a posterior
 _MOST_POINTS = 100_000
-
-
-#: populations of rows, whose words are names of columns
-_OF_ROWS = re.compile(r"(?P<name>independent|linear_regression|logistic_regression)\((?P<rest>.*)\)", re.DOTALL)
 
 
 def choice(argument: str, name: str, choices: Iterable[str]) -> str:
@@ -118,31 +115,13 @@ def read_population(text: str) -> Any:
     """
     from confide import populations
 
-    if (found := _OF_ROWS.match(text.strip())) is not None:
-        return _population_of_rows(found["name"], found["rest"])
+    if (found := OF_ROWS.match(text.strip())) is not None:
+        return population_of_rows(found["name"], split_at_commas(found["rest"]), read_population)
     name, values, named = call("--population", text)
     build = getattr(populations, choice("--population", name, POPULATIONS))
     if name == "categorical":
         values = [int(value) if isinstance(value, float) and value.is_integer() else value for value in values]
     return _make("--population", text, build, values, named)
-
-
-def _population_of_rows(name: str, text: str) -> Any:
-    """Rows: each column with its population, or an outcome and its covariates."""
-    from confide import populations
-
-    build, parts = getattr(populations, name), _split(text)
-    if name == "independent":
-        pairs = [part.partition("=") for part in parts]
-        if not all(column.strip().isidentifier() and sign for column, sign, _ in pairs):
-            remedy = "write independent(age=normal, smokes=bernoulli)"
-            raise InvalidArgument("--population", text, "does not say which column has which population", remedy)
-        return build(**{column.strip(): read_population(rest.strip()) for column, _, rest in pairs})
-    outcome, *covariates = parts
-    if not covariates:
-        remedy = f"write {name}(cost, age, stay): the outcome, and what it depends on"
-        raise InvalidArgument("--population", text, "names no covariate", remedy)
-    return build(outcome, covariates)
 
 
 def read_privacy(text: str, argument: str = "--privacy") -> Any:
@@ -238,7 +217,7 @@ def read_statistic(text: str, bounds: Any, categories: Any = None) -> Any:
     if head in STATISTIC_NUMBERS:
         level, _, rest = rest.strip().partition(" ")
         options[STATISTIC_NUMBERS[head]] = read_number("--statistic", level)
-    parts = _split(rest.strip() or "x")
+    parts = split_at_commas(rest.strip() or "x")
     if categories:
         options["categories"] = categories
     if isinstance(bounds, list):
@@ -276,18 +255,6 @@ def read_families(given: Any) -> list[Any]:
 
     names = given if isinstance(given, list) else [given]
     return [getattr(families, FAMILIES[choice("--family", str(name), FAMILIES)])() for name in names]
-
-
-def _split(text: str) -> list[str]:
-    """Expressions between commas that are in no bracket."""
-    parts, depth = [""], 0
-    for character in text:
-        depth += (character in "([") - (character in ")]")
-        if character == "," and depth == 0:
-            parts.append("")
-        else:
-            parts[-1] += character
-    return [part.strip() for part in parts]
 
 
 def read_theta(given: Any, dimension: int) -> Any:

@@ -51,7 +51,7 @@ def test_imputation_is_on_the_pages(tmp_path):
     )
     with pytest.warns(cf.ImputationWarning):
         posterior = cf.infer(cf.populations.exponential(), release, RATE, route="normal")
-    assert "missing values were replaced by 3" in page_of(posterior, tmp_path)
+    assert "Missing values were replaced by 3" in page_of(posterior, tmp_path)
 
 
 def test_a_comparison_says_what_to_expect_in_the_units_of_the_data(tmp_path):
@@ -116,3 +116,19 @@ def test_a_vector_says_how_near_its_numbers_are(tmp_path):
     page = page_of(cf.Release(channel, [0.31234567, 0.7]), tmp_path)
     assert "The noise alone leaves each number within ± 0.046 of the mean of the clipped records (90%)" in page
     assert "Published: [0.3123, 0.7]" in page
+
+
+def test_a_page_of_groups_says_which_is_which_and_what_they_promise_together(tmp_path):
+    """Nobody is in two groups of one attribute: together they cost what one of them costs; twice the same does not."""
+    statistic = cf.Mean("readmitted", bounds={"readmitted": (0, 1)})
+    channel = cf.Channel(statistic, cf.Gaussian(cf.ZCDP(0.01)), n=90)
+    men, women = (cf.Release(channel, 0.2, dataset="h", part=cf.Grouped("sex", each)) for each in "mf")
+    page = page_of([men, women], tmp_path)
+    assert "No record is in two of these groups: together the releases promise each record 0.01-zCDP." in page
+    assert "90 (sex = f)" in page
+    assert "they promise each record 0.02-zCDP" in page_of([men, men], tmp_path)
+
+
+def test_a_median_that_is_drawn_between_records_is_not_said_to_be_near_where_they_are_equal(tmp_path):
+    channel = cf.Channel(cf.Median("x", (0, 60)), cf.Exponential(cf.PureDP(0.2)), n=3000)
+    assert "anywhere in the range where many of them share one value" in page_of(cf.Release(channel, 43.7), tmp_path)

@@ -132,6 +132,9 @@ class Grouped:
         """62 bits of a digest of the value: two values with one place would only be charged as if they overlapped."""
         return int.from_bytes(hashlib.sha256(self.value.encode("utf-8", "replace")).digest()[:8], "big") >> 2
 
+    def __str__(self) -> str:
+        return f"{self.column} = {self.value}"
+
     def overlaps(self, other: Part) -> bool:
         """Whether a record may be in both.
 

@@ -26,7 +26,11 @@ h2 { font-size: 1.15rem; margin: 2.4rem 0 .6rem; }
 figure { margin: 1.6rem 0; text-align: center; overflow-x: auto; }
 figure img { max-width: 100%; height: auto; }
 figcaption { color: var(--soft); font-size: .88rem; text-align: left; }
-.wide { overflow-x: auto; }
+.wide { overflow-x: auto; background: /* a shadow at an end beyond which there is more */
+  linear-gradient(to right, white 1.5rem, transparent) left / 3rem 100% no-repeat local,
+  linear-gradient(to left, white 1.5rem, transparent) right / 3rem 100% no-repeat local,
+  linear-gradient(to right, #9aa7b3, transparent) left / .7rem 100% no-repeat scroll,
+  linear-gradient(to left, #9aa7b3, transparent) right / .7rem 100% no-repeat scroll; }
 table { border-collapse: collapse; font-size: .88rem; font-variant-numeric: tabular-nums; }
 th, td { padding: .35rem .5rem; border-bottom: 1px solid var(--line); text-align: right; vertical-align: top; }
 td { white-space: nowrap; }
@@ -41,6 +45,12 @@ pre { background: #f6f8fa; border: 1px solid var(--line); border-radius: 4px; pa
 pre { white-space: pre-wrap; overflow-wrap: anywhere; }
 footer { margin-top: 3rem; padding-top: 1rem; border-top: 1px solid var(--line); color: var(--soft);
          font-size: .85rem; }
+@media (max-width: 32rem) {
+  main { padding: 1.5rem 1rem 3rem; }
+  h1 { font-size: 1.5rem; }
+  th, td { padding: .35rem .3rem; }
+  figcaption::after { content: " (Move the picture sideways to see all of it.)"; }
+}
 @media print { main { max-width: none; padding: 0; } figure, pre, table { break-inside: avoid; } }
 """
 
@@ -61,7 +71,7 @@ def page(content: PageContent, *, version: str, command: str | None, script: str
         f"<header><h1>{escape(content.title)}</h1><p>{escape(content.question)}</p></header>",
         f'<p class="answer">{escape(content.answer)}</p>',
         *(f"<p>{escape(text)}</p>" for text in content.notes),
-        *(f'<p class="warning">{escape(text)}</p>' for text in content.warnings),
+        *(f'<p class="warning">{escape(_sentence(text))}</p>' for text in content.warnings),
         *map(_figure, content.pictures),
         *(f"<h2>Why</h2><p>{escape(text)}</p>" for text in content.why),
         "<h2>Details</h2>",
@@ -85,6 +95,11 @@ def page(content: PageContent, *, version: str, command: str | None, script: str
         f"<title>{escape(content.title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n<main>\n{body}\n</main>\n"
         "</body>\n</html>\n"
     )
+
+
+def _sentence(text: str) -> str:
+    """A warning, which an error message would continue, as a sentence."""
+    return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")
 
 
 def _promise(content: PageContent) -> list[str]:

@@ -64,6 +64,10 @@ def _named(release: Release) -> str:
     return f"{', '.join(f'{name} is {found}' for name, found in release.column.items())} in the data."
 
 
+#: what becomes of a point that is drawn between records
+_EQUAL = ", and anywhere in the range where many of them share one value, as whole numbers do"
+
+
 def _where(bounds: Any) -> str:
     """The bounds in words: those of x, or of each column."""
     return f"[{bounds[0]:g}, {bounds[1]:g}]" if isinstance(bounds, tuple) else f"their bounds ({bounds})"
@@ -87,7 +91,8 @@ def _near(release: Release) -> str:
         return ""
     return (
         f"How near that is to {about} depends on how they lie, which is secret: if they lay evenly over "
-        f"{_range(release)}, within ± {even:.2g} (90%); nearer where they are dense about it, and not so near in a gap."
+        f"{_range(release)}, within ± {even:.2g} (90%); nearer where they are dense about it, and not so near in a gap"
+        f"{_EQUAL if channel.law.selects else ''}."
     )
 
 
@@ -124,7 +129,7 @@ def _facts(release: Release) -> dict[str, Any]:
     channel = release.channel
     facts = {"data set": release.dataset, "part": release.part, "column": columns_told(release),
              "purpose": release.purpose, "missing values": _missing(release),
-             "records": number_of_records(channel)}  # fmt: skip
+             "records": number_of_records(channel).removesuffix(" of")}  # fmt: skip
     few = isinstance(release.value, np.ndarray) and release.value.size <= MOST_NUMBERS
     if few and not channel.statistic.per_record:
         each = zip(channel.statistic.labels, release.value, strict=True)
@@ -146,6 +151,12 @@ def columns_told(release: Release) -> str | None:
     if not isinstance(release.column, Mapping):
         return release.column
     return ", ".join(f"{name}: {found}" for name, found in release.column.items())
+
+
+def named_columns(release: Release) -> str:
+    """The columns of a table that the statistic itself names."""
+    names = release.channel.statistic.columns
+    return "" if names == ("x",) else ", ".join(names)
 
 
 def _missing(release: Release) -> str | None:

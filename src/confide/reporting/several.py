@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import combinations
 from typing import Any
 
 from confide.errors import InvalidArgument, PrivacyError
 from confide.plots.budget import plot_budgets, share_spent
 from confide.plots.share import shorten
 from confide.privacy import Privacy, compose
-from confide.published import Release, Statement
+from confide.published import Grouped, Release, Statement
 from confide.published.imputation import effect
 from confide.reporting.content import PageContent, Picture, content
-from confide.reporting.publishing import columns_told, nearness, number_of_records, published
+from confide.reporting.publishing import columns_told, named_columns, nearness, number_of_records, published
 
 #: the δ at which guarantees of different kinds are added up
 _DELTA = 1e-6
@@ -42,11 +43,15 @@ def _(result: Statement) -> PageContent:
 
 def _releases(result: Sequence[Release]) -> PageContent:
     names = ", ".join(dict.fromkeys(each.dataset for each in result if each.dataset is not None))
-    total = _total([each.guarantee for each in result])
+    disjoint = _one_group_each(result)
+    total = result[0].guarantee if disjoint else _total([each.guarantee for each in result])
+    answer = f"If all of them are about the same records, together they promise each record {total}."
+    if disjoint:
+        answer = f"No record is in two of these groups: together the releases promise each record {total}."
     return PageContent(
         title="Numbers, published in confidence",
         question=f"{len(result)} releases{f' from {names}' if names else ''}: what came out of each.",
-        answer=f"If all of them are about the same records, together they promise each record {total}.",
+        answer=answer,
         pictures=(),
         columns=_COLUMNS,
         rows=tuple(_row(each) for each in result),
@@ -55,6 +60,16 @@ def _releases(result: Sequence[Release]) -> PageContent:
         legend=_LEGEND,
         warnings=_warnings(result),
     )
+
+
+def _one_group_each(releases: Sequence[Release]) -> bool:
+    """Whether all are about groups of one data set of which no record is in two, at one guarantee."""
+    one, parts = releases[0], [each.part for each in releases]
+    alike = all((each.dataset, each.guarantee) == (one.dataset, one.guarantee) for each in releases)
+    if one.dataset is None or not alike:
+        return False
+    groups = [each for each in parts if isinstance(each, Grouped)]
+    return len(groups) == len(parts) and not any(a.overlaps(b) for a, b in combinations(groups, 2))
 
 
 def _statements(result: Sequence[Statement]) -> PageContent:
@@ -86,12 +101,13 @@ def _account(statement: Statement) -> str:
 
 def _row(release: Release) -> tuple[Any, ...]:
     channel = release.channel
+    group = f" ({release.part})" if isinstance(release.part, Grouped) else ""
     about = (
-        columns_told(release) or "–",
+        columns_told(release) or named_columns(release) or "–",
         str(channel.statistic),
         published(release),
         nearness(channel),
-        number_of_records(channel),
+        number_of_records(channel).removesuffix(" of") + group,
     )
     return *about, str(release.guarantee), release.purpose or "–"
 

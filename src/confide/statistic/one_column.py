@@ -24,4 +24,4 @@ def about_x(statistic: Statistic) -> Statistic | None:
     name = re.compile(rf"(?<![\w.]){re.escape(bounds.names[0])}\b")  # not the exponent of a number
     texts = [name.sub("x", str(each)) for each in statistic.transforms]
     made = type(statistic)
-    return made(texts if len(texts) > 1 else texts[0], bounds=bounds.ends[0], **statistic.options)  # type: ignore[call-arg]
+    return made(texts if len(texts) > 1 else texts[0], bounds=bounds.ends[0], **statistic.options)

@@ -12,7 +12,6 @@ from typing import Any
 from confide.errors import InvalidArgument
 from confide.statistic.columns import ColumnBounds
 
-
 #: chosen: an error that names columns stays a sentence
 _MOST_TOLD, _LONGEST = 12, 40
 
