@@ -49,6 +49,7 @@ LATER = {
     ("model", "likelihood"): "`Model.log_likelihood` is the verb of a model",
     ("posterior", "inference"): "`Posterior.log_evidence` integrates as `infer` does",
     ("posterior", "plots"): "`Posterior.plot` needs matplotlib, which is optional",
+    ("denoising", "plots"): "`TrueCounts.plot` needs matplotlib, which is optional",
 }
 
 

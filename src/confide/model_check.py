@@ -55,19 +55,21 @@ class ModelCheck:
         worst = ""
         if abs(self.deviations) > _FAR:
             more = "more" if self.deviations > 0 else "fewer"
-            worst = f" The cell {self.cell!r} has {more} than expected, by {abs(self.deviations):.1f} standard deviations."
+            worst = (
+                f" The cell {self.cell!r} has {more} than expected, by {abs(self.deviations):.1f} standard deviations."
+            )
         return f"{verdict[0].upper()}{verdict[1:]}: {share} of all cases.{worst}"
 
 
 def model_check(posterior: Posterior, key: Any = 0) -> ModelCheck:
     """The check of a posterior that was inferred from a histogram."""
     if posterior.call is None:
-        raise IncompatibleError("this posterior does not remember what it was inferred from; infer again, then check it")
+        raise IncompatibleError("this posterior does not remember what it was inferred from; infer again")
     releases = [each for each in releases_of(posterior.call) if each.channel.statistic.tallies]
     if len(releases) != 1:
         raise IncompatibleError(
-            f"a family is checked against one histogram, and this posterior has {len(releases)}; publish a Histogram to "
-            "see how well a family fits"
+            f"a family is checked against one histogram, and this posterior has {len(releases)}; publish a Histogram "
+            "to see how well a family fits"
         )
     (release,), population = releases, posterior.call.arguments["population"]
     channel, rows = release.channel, posterior.theta.reshape(-1, posterior.theta.shape[-1])

@@ -222,6 +222,17 @@ def adapt(
     run(plan, told, batches, update, asked, as_json)
 
 
+@app.command(epilog='Example: confide denoise cells.json --total regions.json --total 12000 --claim "f > m"')
+def denoise(
+    release: o.ReleaseFile, total: o.Totals = None, nonnegative: o.Nonnegative = False, claim: o.CellClaims = None,
+    quantile: o.Quantiles = None, probability: o.Probability = 0.9, as_json: o.Json = False,
+) -> None:  # fmt: skip
+    """What the true counts were behind a noisy histogram or count."""
+    from confide_cli.denoising import denoise as run
+
+    run(release, total or [], claim or [], quantile or [], probability, as_json, nonnegative=nonnegative)
+
+
 @app.command(epilog="Example: confide verify release.json --ledger budget.db")
 def verify(path: o.ReleaseFile, ledger: o.LedgerOption = None, as_json: o.Json = False) -> None:
     """Whether a release file is as it was written and, with its ledger, whether it was paid for."""

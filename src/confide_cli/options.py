@@ -161,6 +161,19 @@ Warmup = Annotated[int | None, typer.Option(min=0, help="Steps of a chain that a
 Draws = Annotated[int | None, typer.Option(min=1, help="Draws of each chain.")]
 Probability = Annotated[float, typer.Option(help="Of the interval.")]
 
+Totals = Annotated[
+    list[str] | None,
+    typer.Option("--total", metavar="NUMBER|FILE", help="What all cells, or groups of them, add up to. Repeatable."),
+]
+Nonnegative = Annotated[bool, typer.Option("--nonnegative", help="Believe that no count is below 0.")]
+CellClaims = Annotated[
+    list[str] | None, typer.Option("--claim", metavar="WORDS", help='How probable this is: "f > m". Repeatable.')
+]
+Quantiles = Annotated[
+    list[float] | None,
+    typer.Option("--quantile", metavar="LEVEL", help="Between which edges this quantile of the records lies."),
+]
+
 Claims = Annotated[
     list[str] | None, typer.Option("--claim", metavar="WORDS", help='How probable this is: "variance > 2". Repeatable.')
 ]

@@ -196,6 +196,20 @@ class VerifyForm(_Input):
     words: str
 
 
+class DenoiseForm(_Input):
+    """`confide denoise --json`."""
+
+    command: Literal["denoise"]
+    prior: str
+    totals: str
+    #: mean, sd and the ends of the interval of each cell's true count
+    cells: dict[str, dict[str, float]]
+    probability: float
+    claims: dict[str, float]
+    #: the edges between which each quantile lies; null where there is none
+    quantiles: dict[str, list[float | None]]
+
+
 class AdaptForm(_Input):
     """`confide adapt --json`."""
 
@@ -245,6 +259,7 @@ _FORMS: dict[str, type[BaseModel]] = {
     "ledger": LedgerForm,
     "account": AccountForm,
     "verify": VerifyForm,
+    "denoise": DenoiseForm,
     "adapt": AdaptForm,
     "audit": AuditForm,
 }

@@ -33,7 +33,7 @@ def channel(statistic, mechanism, n=100):
 
 
 @pytest.mark.parametrize("arguments", [(), ("--help",), *((name, "--help") for name in
-                         ("information", "compare", "optimize", "study", "release", "infer", "estimate", "require", "ledger", "verify", "adapt", "account", "audit", "schema", "reproduce", "explore", "demo"))])  # fmt: skip
+                         ("information", "compare", "optimize", "study", "release", "infer", "estimate", "require", "ledger", "verify", "denoise", "adapt", "account", "audit", "schema", "reproduce", "explore", "demo"))])  # fmt: skip
 def test_help_shows_an_example(arguments, confide):
     code, printed, said = confide(*arguments)
     assert code == 0
@@ -153,6 +153,26 @@ def test_adapt_keeps_a_plan_in_a_file(confide, result, tmp_path):
     assert code and "next channel" in said
     code, _, said = confide("adapt", "nowhere.json")
     assert code and "--batches" in said
+
+
+def test_denoise_says_what_the_true_counts_were(confide, result, tmp_path):
+    noise = cf.Laplace(scale=2.0, step=1)
+    cf.Release(cf.Channel(cf.Histogram("age", edges=[18, 65]), noise), [30.0, 52.0, 20.0]).save("cells.json")
+    cf.Release(cf.Channel(cf.Count(), noise), 99.0).save("total.json")
+    found = result(
+        "denoise", "cells.json", "--total", "total.json", "--claim", "18 to 65 > below 18", "--quantile", "0.5"
+    )
+    valid("denoise", found)
+    assert found["cells"]["18 to 65"]["low"] > found["cells"]["below 18"]["high"]
+    assert found["claims"]["18 to 65 > below 18"] > 0.99
+    assert found["quantiles"]["0.5"] == [18, 65]
+    code, printed, _ = confide("denoise", "cells.json", "--total", "100", "--quantile", "0.1")
+    assert code == 0
+    assert "they add up to 100" in printed and "between -inf and 18" in printed
+    code, _, said = confide("denoise", "nowhere.json")
+    assert code == 1 and "cannot be read" in said
+    code, _, said = confide("denoise", "total.json", "--quantile", "0.5")
+    assert code == 1 and "cells of one column" in said
 
 
 def test_verify_says_whether_a_file_is_as_it_was_written(confide, result, people, tmp_path):

@@ -118,6 +118,23 @@ def test_statements_about_cells():
     )
 
 
+def test_quantiles_of_the_records_lie_between_edges():
+    """Against the cell of the rank in each of all tables, by enumeration."""
+    known = cf.denoise(cf.Release(cf.Channel(CELLS, cf.Laplace(scale=1.5, step=1), n=12), Y))
+    counts = np.array(list(itertools.product(range(-40, 53), repeat=2)), dtype=float)
+    counts = np.column_stack([counts, 12 - counts.sum(axis=1)])
+    p = np.exp(-np.abs(np.array(Y) - counts).sum(axis=1) / 1.5)
+    place = np.argmax(np.cumsum(counts, axis=1) >= 6, axis=1)
+    share = np.array([p[place == cell].sum() for cell in range(3)]) / p.sum()
+    assert known.quantile(0.5, float(share[1]) - 0.03) == (0.5, 1.5)
+    wider = (0.5, np.inf) if share[2] > share[0] else (-np.inf, 1.5)
+    assert known.quantile(0.5, float(share[1]) + 0.03) == wider
+    with pytest.raises(cf.IncompatibleError, match="cells of one column"):
+        cf.denoise(cf.Release(cf.Channel(cf.Count(), cf.Laplace(scale=1.0)), 3.0)).quantile(0.5)
+    with pytest.raises(cf.InvalidArgument):
+        known.quantile(1.5)
+
+
 def test_what_makes_no_tree_is_refused():
     cells = {"sex": ["f", "m"], "ward": ["A"]}
     noise = cf.Laplace(scale=1.0, step=1)

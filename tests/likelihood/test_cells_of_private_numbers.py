@@ -7,7 +7,7 @@ from scipy import stats
 from scipy.special import logsumexp
 
 import confide as cf
-from confide.likelihood.cells.numbers import PrivateCells
+from confide.likelihood.totals.cells import PrivateCells
 from confide.likelihood.totals.number import NumberPrior
 from tests.likelihood.cells_oracle import by_enumeration, count_noise
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from confide.denoising.masses import CountMasses, Floats
 from confide.denoising.tree import Node, draw
-from confide.errors import InvalidArgument
+from confide.errors import IncompatibleError, InvalidArgument
 from confide.expression import Expression
 
 #: independent draws of the counts, from which probabilities of statements are shares
@@ -38,6 +38,8 @@ class TrueCounts:
     totals: str
     root: Node
     key: int = 0
+    #: where the cells of one column of numbers meet; none for texts and for several columns
+    edges: tuple[float, ...] = ()
 
     @cached_property
     def mean(self) -> Floats:
@@ -86,6 +88,38 @@ class TrueCounts:
         names = tuple(codes[name] for name in self.cells)
         values = Expression(text, names)({codes[name]: drawn for name, drawn in self.draws.items()})
         return float(np.mean(np.asarray(values)))
+
+    def quantile(self, q: float, probability: float = 0.9) -> tuple[float, float]:
+        """Between which edges the q-quantile of the records lies with this probability or more.
+
+        Nothing is assumed of how records lie within a cell, so that these are edges; infinite for the outermost cells.
+        Of the record of rank ⌈qN⌉ each of 10,000 draws of the counts says in which cell it is.
+
+        >>> import confide as cf
+        >>> ages = cf.Histogram("age", edges=[0, 18, 40, 65, 90])
+        >>> counts = cf.Release(cf.Channel(ages, cf.Laplace(scale=2.0, step=1)), [0.0, 230.0, 310.0, 250.0, 120.0, 0.0])
+        >>> cf.denoise(counts).quantile(0.5), cf.denoise(counts).quantile(0.25)
+        ((18.0, 40.0), (0.0, 18.0))
+        """
+        if not self.edges:
+            raise IncompatibleError("a quantile needs cells of one column of numbers; denoise a Histogram with edges")
+        for name, value in (("q", q), ("probability", probability)):
+            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1:
+                raise InvalidArgument(name, value, "is not between 0 and 1", "use for example 0.5")
+        drawn = np.stack([self.draws[name] for name in self.cells], axis=1)
+        totals = drawn.sum(axis=1)
+        if np.mean(totals <= 0) > 1 - probability:
+            raise IncompatibleError("the counts leave it open whether there are records; a quantile is not known")
+        ranks = np.ceil(q * np.maximum(totals, 1))
+        place = np.argmax(np.cumsum(drawn, axis=1) >= ranks[:, None], axis=1)
+        share = np.cumsum(np.bincount(place, minlength=len(self.cells))) / len(place)
+        before, ends = np.concatenate([[0.0], share]), np.array([-np.inf, *self.edges, np.inf])
+        # the fewest cells, and of these the most probable
+        runs = [(last - first, before[first] - before[last], first, last)
+                for first in range(len(self.cells)) for last in range(first + 1, len(self.cells) + 1)
+                if before[last] - before[first] >= probability - 1e-12]  # fmt: skip
+        _, _, first, last = min(runs)
+        return float(ends[first]), float(ends[last])
 
     def plot(self) -> Any:
         """A bar for each cell with its 90% interval; returns the matplotlib figure.

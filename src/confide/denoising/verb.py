@@ -70,9 +70,9 @@ def denoise(
     spread_down(root)
     found = leaves(root)
     cells = cells_of(release.channel.statistic).cells if cuts else ("count",)
-    return TrueCounts(
-        cells, tuple(found[place] for place in range(len(nodes))), before, _words(exact, levels), root, key
-    )
+    masses = tuple(found[place] for place in range(len(nodes)))
+    edges = cuts[0].edges if len(cuts) == 1 else ()
+    return TrueCounts(cells, masses, before, _words(exact, levels), root, key, edges)
 
 
 def _one(releases: Any) -> Release:

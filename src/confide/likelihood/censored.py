@@ -49,9 +49,7 @@ class Censored(Route):
     def refuses(self, model: Model) -> str | None:
         """One number with noise that is added."""
         if model.channel.value_shape != () or model.channel.law.added is None:
-            return (
-                "only one number with Laplace or Gaussian noise is read where it was clamped, rounded or left out"
-            )
+            return "only one number with Laplace or Gaussian noise is read where it was clamped, rounded or left out"
         return self.inner.refuses(model)
 
     def impossible(self, model: Model, values: Any) -> str | None:

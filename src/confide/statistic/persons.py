@@ -22,7 +22,7 @@ _MOST = 2**20
 
 
 @dataclass(frozen=True)
-class Persons:
+class RowsOfPersons:
     """The column that says whose row it is, and how many rows of one person are used at most."""
 
     column: str
@@ -35,7 +35,7 @@ def per_person(statistic: Statistic, person: Any, at_most: Any) -> Any:
     >>> import confide as cf
     >>> visits = per_person(cf.Sum("cost", bounds={"cost": (0, 100)}), "patient_id", 3)
     >>> visits.sensitivity(None), visits.persons
-    (300.0, Persons(column='patient_id', at_most=3))
+    (300.0, RowsOfPersons(column='patient_id', at_most=3))
     """
     if not (statistic.totals or statistic.tallies):
         raise IncompatibleError(
@@ -52,7 +52,7 @@ def per_person(statistic: Statistic, person: Any, at_most: Any) -> Any:
     if not 1 <= count <= _MOST:
         raise InvalidArgument("at_most", at_most, f"is not between 1 and {_MOST:,}", remedy)
     made = copy.copy(statistic)
-    object.__setattr__(made, "persons", Persons(person, count))
+    object.__setattr__(made, "persons", RowsOfPersons(person, count))
     return made
 
 

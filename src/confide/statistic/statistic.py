@@ -17,7 +17,7 @@ from confide._final import final, refuse_claims
 from confide.errors import IncompatibleError, InvalidArgument
 from confide.privacy.rounding import round_up
 from confide.statistic.columns import ColumnBounds, as_bounds, column
-from confide.statistic.persons import Persons, per_person, told_persons
+from confide.statistic.persons import RowsOfPersons, per_person, told_persons
 from confide.statistic.sensitivity import vector_sensitivity, width
 from confide.statistic.size import check_count
 from confide.statistic.transform import Transform, apply, apply_to_rows, as_transforms, ranges_of
@@ -64,7 +64,7 @@ class Statistic(ABC):
     tallies: ClassVar[bool] = False
 
     #: whose rows there are at most so many of; None where a row is protected by itself
-    persons: ClassVar[Persons | None] = None
+    persons: ClassVar[RowsOfPersons | None] = None
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)

@@ -10,8 +10,8 @@ import jax
 import numpy as np
 
 from confide.errors import IncompatibleError
-from confide.likelihood.cells.numbers import PrivateCells
 from confide.likelihood.route import Floats, Route, require_finite
+from confide.likelihood.totals.cells import PrivateCells
 from confide.likelihood.totals.number import NumberPrior
 from confide.likelihood.totals.private import PrivateNumber
 from confide.model import Model
