@@ -1,6 +1,7 @@
 """Tables that differ in one row, through every reader: no pair can be told apart by more than the noise hides."""
 
 import math
+from collections import Counter
 from itertools import combinations
 
 import numpy as np
@@ -12,8 +13,12 @@ import pytest
 
 import confide as cf
 from confide.errors import ConfideError
+from confide.releasing import aggregate
 from confide.releasing.auditing.movement import movement_of
 from confide.releasing.plan import plan_of
+from confide.releasing.readers.engine import rows_of
+from confide.releasing.readers.source import open_source
+from confide.releasing.readers.table.asked import asked_of
 from tests.releasing.exactly import numbers
 
 BOUNDS = {"age": (18, 90), "cost": (10, 5000)}
@@ -97,6 +102,24 @@ def outcome(plan, data, missing):
         return tuple(numbers(plan, data, missing=missing)), None
     except ConfideError as error:
         return None, f"{type(error).__name__}: {error}"
+
+
+def whole_rows(plan, data, missing):
+    """The whole numbers of each row, which are summed: how often each occurs."""
+    asked = asked_of(plan.channel.statistic, None)
+    with open_source(data, asked, None, stop=plan.channel.n) as source:
+        table = aggregate._records(plan, source, None, missing)
+        names = [f"q{index}" for index in range(plan.channel.statistic.dimension)]
+        return Counter(tuple(row[name] for name in names) for row in rows_of(source.connection, table.select(*names)))
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_one_row_changes_and_all_others_are_what_they_were(reader, tmp_path):
+    """A sum may move by as much as it must not exceed and hide that others moved as well."""
+    plan = plan_of(cf.Channel(cf.Mean(TEXTS, bounds=BOUNDS, categories=WARDS), cf.Laplace(cf.PureDP(0.5)), n=5))
+    generator, missing = np.random.default_rng(len(reader) + 1), {"age": 30.0, "cost": 100.0}
+    first, *others = [whole_rows(plan, READERS[reader](tmp_path, data), missing) for data in tables(generator, 6)]
+    assert [(first - other).total() for other in others if (first - other).total() > 1] == []
 
 
 @pytest.mark.parametrize("reader", READERS)
