@@ -156,8 +156,8 @@ def _picture(plan: Plan, found: list[Any], levels: list[Any], sizes: list[int], 
             axis.set_xscale("log")
             axis.set_yscale("log")
             axis.set_xlabel(label)
-            for scale in (axis.xaxis, axis.yaxis):
-                scale.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+            for scale, steps in ((axis.xaxis, (1.0,)), (axis.yaxis, (1.0, 2.0, 5.0))):
+                scale.set_major_locator(LogLocator(subs=steps))
                 scale.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
                 scale.set_minor_formatter(NullFormatter())
         axes[0].set_ylabel("known to ±")
