@@ -1,4 +1,4 @@
-"""Take the pictures of the explorer that the documentation shows: python docs/screenshots.py, with chromium installed."""
+"""Take the pictures of the explorer that the documentation shows: python docs/screenshots.py; needs chromium."""
 
 from __future__ import annotations
 

@@ -20,7 +20,14 @@ ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.py"))
 #: what a shell would do outside of this process, or takes hours
-ELSEWHERE = {"make demo", "make test", "make install", "source .venv/bin/activate", "confide --install-completion", "confide explore"}
+ELSEWHERE = {
+    "make demo",
+    "make test",
+    "make install",
+    "source .venv/bin/activate",
+    "confide --install-completion",
+    "confide explore",
+}
 _BLOCK = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", flags=re.DOTALL | re.MULTILINE)
 
 

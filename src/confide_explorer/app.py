@@ -23,7 +23,7 @@ from confide_explorer.jobs import Job, Jobs
 from confide_explorer.pages import SCREENS, View, view
 from confide_explorer.screens.number import held
 from confide_explorer.security import LARGEST_BODY, Guard
-from confide_explorer.state import State
+from confide_explorer.state import PageState
 
 _HERE = Path(__file__).parent
 #: seconds that a page waits for what is quickly computed, before it is shown without; releases that are held
@@ -56,13 +56,13 @@ class Explorer:
 
     def _screen(self, name: str) -> Any:
         def page(request: Request) -> Response:
-            state = State.read(request.query_params)
+            state = PageState.read(request.query_params)
             return self.page(name, state, self._held.get(state.release, ""))
 
         return page
 
     def page(
-        self, name: str, state: State, text: str, errors: dict[str, str] | None = None, typed: str = ""
+        self, name: str, state: PageState, text: str, errors: dict[str, str] | None = None, typed: str = ""
     ) -> Response:
         """A screen: what was typed, what is wrong with it, and what was found if it is soon found."""
         shown = view(name, state, text, errors or {}, typed)
@@ -80,12 +80,12 @@ class Explorer:
         """A release that was uploaded or pasted: it is public, is held in memory, and known by its digest."""
         form = await request.form(max_files=1, max_fields=60, max_part_size=LARGEST_BODY)
         try:
-            state, text = State.read(_texts(form)), await _text(form)
+            state, text = PageState.read(_texts(form)), await _text(form)
         finally:
             await form.close()
         return await run_in_threadpool(self._hold, state, text)
 
-    def _hold(self, state: State, text: str) -> Response:
+    def _hold(self, state: PageState, text: str) -> Response:
         try:
             if not text.strip():
                 raise ConfideError("nothing was pasted or chosen; paste the text of a release file, or choose the file")
@@ -133,7 +133,7 @@ class Explorer:
         """The channel file or the report, to be saved."""
         files = {"channel.toml": "application/toml", "report.html": "text/html", "script.py": "text/x-python"}
         what = request.path_params["what"]
-        shown = view("take", State.read(request.query_params), "", {}, "")
+        shown = view("take", PageState.read(request.query_params), "", {}, "")
         if what not in files or not shown.tasks:
             raise HTTPException(404)
         job = self.jobs.ask(*shown.tasks[0])

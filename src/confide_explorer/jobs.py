@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from confide_explorer.answer import Answer
-from confide_explorer.state import State
+from confide_explorer.state import PageState
 
 #: chosen: computations side by side, each of which takes half a gigabyte; what is kept; seconds that one may take
 WORKERS, _KEPT, LONGEST = 2, 60, 900.0
@@ -34,7 +34,7 @@ class Job:
     """One computation, and how far it is."""
 
     name: str
-    state: State
+    state: PageState
     text: str = field(repr=False)
     status: str = "waiting"
     #: what is done and how much of it, in words
@@ -78,7 +78,7 @@ class Jobs:
         with self._lock:
             self._grow()
 
-    def ask(self, name: str, state: State, text: str = "") -> Job:
+    def ask(self, name: str, state: PageState, text: str = "") -> Job:
         """The job that computes this, a new one if it is not known."""
         job = Job(name, state, text)
         with self._lock:

@@ -8,9 +8,9 @@ from typing import Any
 from confide.channel import Channel
 from confide.reporting.promise import in_plain_words
 from confide_explorer.families import FAMILIES, Offered
-from confide_explorer.reading import KINDS, Plan, read_channels, read_pick, read_plan, read_wanted
+from confide_explorer.reading import KINDS, Assumed, read_channels, read_pick, read_plan, read_wanted
 from confide_explorer.screens.number import read_foreign, read_total
-from confide_explorer.state import KNOWN, State
+from confide_explorer.state import KNOWN, PageState
 
 #: the screens in their order, with the question that each answers
 SCREENS = {
@@ -20,7 +20,7 @@ SCREENS = {
     "number": "What does this number say?",
     "take": "Take it with you",
 }
-Task = tuple[str, State, str]
+Task = tuple[str, PageState, str]
 
 
 @dataclass(frozen=True)
@@ -28,9 +28,9 @@ class View:
     """A screen before it is a page."""
 
     name: str
-    state: State
+    state: PageState
     errors: dict[str, str]
-    plan: Plan | None
+    plan: Assumed | None
     tasks: tuple[Task, ...] = ()
     #: what the privacy means, in words
     promise: str = ""
@@ -64,7 +64,7 @@ class View:
         )
 
 
-def view(name: str, state: State, text: str, errors: dict[str, str], typed: str) -> View:
+def view(name: str, state: PageState, text: str, errors: dict[str, str], typed: str) -> View:
     """A screen for what was said."""
     state = settled(state)
     plan, wrong = read_plan(state)
@@ -76,7 +76,7 @@ def view(name: str, state: State, text: str, errors: dict[str, str], typed: str)
     return View(name, state, errors, plan, () if stopped else found, promise, held=bool(text), typed=typed)
 
 
-def settled(state: State) -> State:
+def settled(state: PageState) -> PageState:
     """With the ends of the prior, and the bounds, that suit the family: those of another one say nothing."""
     from dataclasses import replace
 
@@ -90,11 +90,11 @@ def settled(state: State) -> State:
     return replace(state, family=state.population, known="", low=low, high=high, **ends)
 
 
-def _know(state: State, plan: Plan | None, _: str) -> tuple[tuple[Task, ...], dict[str, str]]:
+def _know(state: PageState, plan: Assumed | None, _: str) -> tuple[tuple[Task, ...], dict[str, str]]:
     return (("know", state.only(*KNOWN), ""),), {}
 
 
-def _statistic(state: State, plan: Plan | None, _: str) -> tuple[tuple[Task, ...], dict[str, str]]:
+def _statistic(state: PageState, plan: Assumed | None, _: str) -> tuple[tuple[Task, ...], dict[str, str]]:
     if plan is None:
         return (), {}
     _, errors = read_channels(state, plan)
@@ -105,7 +105,7 @@ def _statistic(state: State, plan: Plan | None, _: str) -> tuple[tuple[Task, ...
     return tuple(tasks), errors | wrong
 
 
-def _worth(state: State, plan: Plan | None, _: str) -> tuple[tuple[Task, ...], dict[str, str]]:
+def _worth(state: PageState, plan: Assumed | None, _: str) -> tuple[tuple[Task, ...], dict[str, str]]:
     if plan is None:
         return (), {}
     chosen, errors = read_pick(state, plan)
@@ -114,7 +114,7 @@ def _worth(state: State, plan: Plan | None, _: str) -> tuple[tuple[Task, ...], d
     return ((task,) if chosen is not None else ()), errors | wrong
 
 
-def _number(state: State, plan: Plan | None, text: str) -> tuple[tuple[Task, ...], dict[str, str]]:
+def _number(state: PageState, plan: Assumed | None, text: str) -> tuple[tuple[Task, ...], dict[str, str]]:
     foreign = ("published", "value", "noise", "scale", "step", "count")
     if text:
         errors = read_total(state)
@@ -131,13 +131,13 @@ def _number(state: State, plan: Plan | None, text: str) -> tuple[tuple[Task, ...
     ), errors
 
 
-def _readable(release: Any, plan: Plan | None) -> bool:
+def _readable(release: Any, plan: Assumed | None) -> bool:
     """Counts need no population."""
     channel: Channel = release.channel
     return plan is not None or channel.statistic.tallies or channel.statistic.counts
 
 
-def _take(state: State, plan: Plan | None, _: str) -> tuple[tuple[Task, ...], dict[str, str]]:
+def _take(state: PageState, plan: Assumed | None, _: str) -> tuple[tuple[Task, ...], dict[str, str]]:
     if plan is None:
         return (), {}
     _, errors = read_channels(state, plan)

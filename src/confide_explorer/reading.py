@@ -12,7 +12,7 @@ from confide_cli import words
 from confide_cli.priors import read_prior
 from confide_explorer.families import FAMILIES
 from confide_explorer.quantiles import prior_between
-from confide_explorer.state import State
+from confide_explorer.state import PageState
 
 T = TypeVar("T")
 
@@ -28,10 +28,10 @@ KINDS = {
 
 
 @dataclass
-class Reader:
+class FieldReader:
     """Reads fields, and remembers what is wrong with each."""
 
-    state: State
+    state: PageState
     errors: dict[str, str] = field(default_factory=dict)
 
     def __call__(self, name: str, read: Callable[[str], T]) -> T | None:
@@ -59,7 +59,7 @@ def _shown(value: object) -> str:
 
 
 @dataclass(frozen=True)
-class Plan:
+class Assumed:
     """What is known before anything is published."""
 
     population: Any
@@ -73,9 +73,9 @@ class Plan:
     privacy_words: str
 
 
-def read_plan(state: State) -> tuple[Plan | None, dict[str, str]]:
+def read_plan(state: PageState) -> tuple[Assumed | None, dict[str, str]]:
     """The values of the first screen, or what is wrong with them."""
-    reader = Reader(state)
+    reader = FieldReader(state)
     name = reader("population", lambda text: words.choice("population", text, FAMILIES))
     told, prior, population = "", [], None
     if name is not None:
@@ -89,10 +89,10 @@ def read_plan(state: State) -> tuple[Plan | None, dict[str, str]]:
     if reader.errors:
         return None, reader.errors
     assert bounds is not None and n is not None
-    return Plan(population, told, read_prior(prior), prior, bounds, n, privacy, privacy_words), {}
+    return Assumed(population, told, read_prior(prior), prior, bounds, n, privacy, privacy_words), {}
 
 
-def _called(reader: Reader, name: str) -> str:
+def _called(reader: FieldReader, name: str) -> str:
     """The population as a call in words."""
     option = FAMILIES[name].known
     if option is None or not reader.state.known:
@@ -101,7 +101,7 @@ def _called(reader: Reader, name: str) -> str:
     return name if value is None else f"{name}({option[0]}={value!r})"
 
 
-def _prior(reader: Reader, name: str) -> list[str]:
+def _prior(reader: FieldReader, name: str) -> list[str]:
     found = []
     for place, (parameter, kind, *_) in enumerate(FAMILIES[name].parameters, start=1):
         low, high = reader.number(f"low{place}"), reader.number(f"high{place}")
@@ -115,7 +115,7 @@ def _prior(reader: Reader, name: str) -> list[str]:
     return found
 
 
-def read_bounds(reader: Reader) -> tuple[float, float] | None:
+def read_bounds(reader: FieldReader) -> tuple[float, float] | None:
     """What records are clipped to."""
     low, high = reader.number("low"), reader.number("high")
     if low is not None and high is not None and not low < high:
@@ -132,7 +132,7 @@ def _records(text: str) -> int:
     return int(bare)
 
 
-def read_privacy(reader: Reader) -> tuple[Any, str]:
+def read_privacy(reader: FieldReader) -> tuple[Any, str]:
     """The guarantee, and its words."""
     kind = reader("kind", lambda text: words.choice("guarantee", text, KINDS))
     level = reader.number("level")
@@ -147,16 +147,16 @@ def read_privacy(reader: Reader) -> tuple[Any, str]:
     return reader("delta" if bad_delta else "level", lambda _: words.read_privacy(told)), told
 
 
-def read_channel(text: str, plan: Plan) -> Channel:
+def read_channel(text: str, plan: Assumed) -> Channel:
     """A statistic in words, with bounds and a mechanism of its own or those of the plan."""
     what, bounds, mechanism = words.split_statistic(text)
     statistic = words.read_statistic(what, bounds or plan.bounds)
     return Channel(statistic, words.read_mechanism(mechanism or "laplace", plan.privacy), plan.n)
 
 
-def read_channels(state: State, plan: Plan) -> tuple[dict[str, Channel], dict[str, str]]:
+def read_channels(state: PageState, plan: Assumed) -> tuple[dict[str, Channel], dict[str, str]]:
     """The statistics that are compared, by their words: none if the best is to be looked for."""
-    reader = Reader(state)
+    reader = FieldReader(state)
     private(reader)
 
     def read(text: str) -> dict[str, Channel]:
@@ -170,14 +170,14 @@ def read_channels(state: State, plan: Plan) -> tuple[dict[str, Channel], dict[st
     return reader("statistics", read) or {}, reader.errors
 
 
-def read_pick(state: State, plan: Plan) -> tuple[Channel | None, dict[str, str]]:
+def read_pick(state: PageState, plan: Assumed) -> tuple[Channel | None, dict[str, str]]:
     """The statistic that was chosen, if one was."""
-    reader = Reader(state)
+    reader = FieldReader(state)
     private(reader)
     return (reader("pick", lambda text: read_channel(text, plan)) if state.pick else None), reader.errors
 
 
-def private(reader: Reader) -> None:
+def private(reader: FieldReader) -> None:
     """Say that what is planned here needs a public n."""
     if reader.state.counting == "private":
         reader.wrong(
@@ -186,9 +186,9 @@ def private(reader: Reader) -> None:
         )
 
 
-def read_wanted(state: State, plan: Plan) -> tuple[dict[str, float], dict[str, str]]:
+def read_wanted(state: PageState, plan: Assumed) -> tuple[dict[str, float], dict[str, str]]:
     """The accuracy that is wanted of each parameter."""
-    reader = Reader(state)
+    reader = FieldReader(state)
     found = {}
     for place, name in enumerate(plan.population.names, start=1):
         if getattr(state, f"sd{place}"):

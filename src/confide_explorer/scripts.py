@@ -10,7 +10,7 @@ from confide import registry
 from confide.channel import Channel
 from confide.reporting.script import with_imports
 from confide.reporting.source import source
-from confide_explorer.reading import Plan
+from confide_explorer.reading import Assumed
 
 #: what a mechanism may be given beside its guarantee
 _OPTIONS = ("scale", "step", "alpha", "beta", "cap")
@@ -42,12 +42,12 @@ def _mechanism(channel: Channel) -> str:
     return f"{noise}({told})" if told else noise
 
 
-def beginning(plan: Plan) -> list[str]:
+def beginning(plan: Assumed) -> list[str]:
     """The lines that every script begins with."""
     return [f"population = {source(plan.population)}", f"prior = {source(plan.prior)}"]
 
 
-def about(plan: Plan) -> list[str]:
+def about(plan: Assumed) -> list[str]:
     """What every script begins with, and the guarantee."""
     return [*beginning(plan), f"privacy = {source(plan.privacy)}"]
 
@@ -70,7 +70,7 @@ def command(*parts: str) -> str:
     return shlex.join(["confide", *parts])
 
 
-def channel_file(channel: Channel, plan: Plan, about_n: bool) -> str:
+def channel_file(channel: Channel, plan: Assumed, about_n: bool) -> str:
     """The channel as a study file for `confide release DATA --study FILE`, which is TOML."""
     low, high = channel.statistic.bounds
     note = "# the number of records is about this: write the exact one, which will be public\n" if about_n else ""

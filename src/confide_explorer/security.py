@@ -72,9 +72,9 @@ class Guard:
             return PlainTextResponse("Open the whole address that confide explore printed, with its token.", 403)
         if method == "POST" and headers.get("origin") != f"http://{hosts[0]}":
             return PlainTextResponse("This did not come from a page of the explorer.", 403)
-        if (told := QueryParams(scope["query_string"]).get("token")) is not None and method == "GET":
-            del told  # it is in the cookie from now on, and in no address that is copied
-            moved = RedirectResponse(scope["path"] if scope["path"] in ("/", "/know") else "/", 303)
+        if method == "GET" and "token" in QueryParams(scope["query_string"]):
+            # it is in the cookie from now on, and in no address that is copied
+            moved = RedirectResponse("/", 303)
             moved.set_cookie(self.cookie, self.token, httponly=True, samesite="strict", path="/")
             return moved
         return None

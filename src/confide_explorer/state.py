@@ -14,7 +14,7 @@ _MOST, _MOST_LISTED = 300, 3000
 
 
 @dataclass(frozen=True)
-class State:
+class PageState:
     """The fields of all screens, by their names in the address."""
 
     # what is known beforehand
@@ -52,10 +52,10 @@ class State:
     total: str = ""
 
     @classmethod
-    def read(cls, given: Mapping[str, str]) -> State:
+    def read(cls, given: Mapping[str, str]) -> PageState:
         """Of the fields of a form or an address; others are ignored, and what is too long is cut.
 
-        >>> State.read({"n": "250", "unknown": "1"}).n
+        >>> PageState.read({"n": "250", "unknown": "1"}).n
         '250'
         """
         known = {each.name: given[each.name] for each in fields(cls) if each.name in given}
@@ -64,16 +64,16 @@ class State:
     def address(self, **changes: str) -> str:
         """The state as the query of an address: what is not as at the beginning.
 
-        >>> State(n="250").address(low="0")
+        >>> PageState(n="250").address(low="0")
         'low=0&n=250'
         """
-        changed, first = replace(self, **changes), State()
+        changed, first = replace(self, **changes), PageState()
         told = {each.name: getattr(changed, each.name) for each in fields(self)}
         return urlencode({name: text for name, text in told.items() if text != getattr(first, name)})
 
-    def only(self, *names: str) -> State:
+    def only(self, *names: str) -> PageState:
         """The state as far as a computation depends on it, so that what it found is found again."""
-        return State(**{name: getattr(self, name) for name in names})
+        return PageState(**{name: getattr(self, name) for name in names})
 
 
 def _cut(name: str, text: str) -> str:

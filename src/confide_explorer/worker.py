@@ -11,7 +11,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from confide_explorer.answer import Answer
-from confide_explorer.state import State
+from confide_explorer.state import PageState
 
 #: the functions that can be asked for
 TASKS = {
@@ -26,7 +26,7 @@ TASKS = {
 _QUIET = 0.1
 
 
-def compute(name: str, state: State, text: str) -> tuple[str, Any]:
+def compute(name: str, state: PageState, text: str) -> tuple[str, Any]:
     """What a task found, or what is wrong, in words: an error that is not ours says no more than its kind."""
     from confide.errors import ConfideError
     from confide_cli.speech import spoken
@@ -34,7 +34,7 @@ def compute(name: str, state: State, text: str) -> tuple[str, Any]:
     try:
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
-            task: Callable[[State, str], Answer] = getattr(import_module(TASKS[name]), name)
+            task: Callable[[PageState, str], Answer] = getattr(import_module(TASKS[name]), name)
             answer = task(state, text)
         from dataclasses import replace
 

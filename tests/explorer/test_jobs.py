@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from confide_explorer.jobs import Jobs, Worker
-from confide_explorer.state import State
+from confide_explorer.state import PageState
 from tests.explorer.conftest import AtOnce, client_of
 
 
@@ -32,24 +32,24 @@ def test_cancelling_ends_the_process_and_the_next_one_computes(jobs):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Worker, "_start", noted)
-        slow = jobs.ask("rank", State(precision="exact"))
+        slow = jobs.ask("rank", PageState(precision="exact"))
         while slow.status != "running":
             time.sleep(0.02)
         assert worker[0].pid != os.getpid()
         jobs.cancel(slow.key)
         assert slow.over.wait(20) and slow.status == "cancelled"
         assert not running(worker[0])
-        job = jobs.ask("know", State())
+        job = jobs.ask("know", PageState())
         assert job.over.wait(120) and job.status == "done", job.error
         # what was found is found again
-        assert jobs.ask("know", State()) is job and jobs.ask("know", State(low="-9")) is not job
+        assert jobs.ask("know", PageState()) is job and jobs.ask("know", PageState(low="-9")) is not job
 
 
 def test_what_nobody_waits_for_gives_way(jobs, monkeypatch):
-    jobs.ask("know", State())
-    first = jobs.ask("rank", State(precision="exact"))
-    second = jobs.ask("rank", State(precision="exact", n="2000"))
-    third = jobs.ask("know", State(low="-9"))
+    jobs.ask("know", PageState())
+    first = jobs.ask("rank", PageState(precision="exact"))
+    second = jobs.ask("rank", PageState(precision="exact", n="2000"))
+    third = jobs.ask("know", PageState(low="-9"))
     for job in (first, second):
         jobs.leave(job.key)
         jobs.leave(job.key)  # as if long ago

@@ -14,7 +14,7 @@ from confide_explorer.pages import SCREENS, settled, view
 from confide_explorer.reading import read_channel, read_plan
 from confide_explorer.screens.statistic import searched
 from confide_explorer.scripts import channel_file, words_of
-from confide_explorer.state import State
+from confide_explorer.state import PageState
 
 TWO = "statistics=mean+abs(x)%0Amean+x**2+on+-4+4"
 NUMBER = "published=mean+abs(x)&value=1.31&scale=0.02&count=1000"
@@ -38,7 +38,9 @@ def cells(page, caption):
     """The texts of a table's body."""
     table = re.search(rf"<caption>{caption}.*?<tbody>(.*?)</tbody>", page, re.DOTALL)[1]
     rows = re.findall(r"<tr.*?</tr>", table, re.DOTALL)
-    return [[html.unescape(re.sub("<.*?>", "", each)) for each in re.findall(r"<t[hd].*?</t[hd]>", row)] for row in rows]
+    return [
+        [html.unescape(re.sub("<.*?>", "", each)) for each in re.findall(r"<t[hd].*?</t[hd]>", row)] for row in rows
+    ]
 
 
 def test_the_first_screen_says_what_is_clipped_and_what_privacy_means(client):
@@ -82,7 +84,7 @@ CHANNELS = [
 @pytest.mark.parametrize("parts", CHANNELS, ids=str)
 def test_a_row_is_chosen_by_words_that_read_as_its_channel(parts, tmp_path):
     """To the last digit, on the page and in the channel file."""
-    plan, _ = read_plan(State())
+    plan, _ = read_plan(PageState())
     channel = cf.Channel(*parts, plan.n)
     assert read_channel(words_of(channel), plan) == channel
     (tmp_path / "channel.toml").write_text(channel_file(channel, plan, False))
@@ -91,8 +93,8 @@ def test_a_row_is_chosen_by_words_that_read_as_its_channel(parts, tmp_path):
 
 @pytest.mark.slow
 def test_a_search_offers_its_own_channels():
-    plan, _ = read_plan(State())
-    found, picks = searched(State(), plan)
+    plan, _ = read_plan(PageState())
+    found, picks = searched(PageState(), plan)
     assert [read_channel(each, plan) for each in picks] == list(found.channels)
 
 
@@ -127,7 +129,9 @@ def test_the_fourth_screen_reads_a_number_and_a_file(client):
 
 def test_a_release_file_is_held_in_memory_only(client, tmp_path, monkeypatch):
     channel = cf.Channel(cf.Histogram("ward", categories=["a", "<b>"]), cf.Laplace(scale=2.0, step=1), n=98)
-    cf.Release(channel, [57.0, 40.0, 1.0], dataset="people", purpose="<script>alert(1)</script>").save(tmp_path / "release.json")
+    cf.Release(channel, [57.0, 40.0, 1.0], dataset="people", purpose="<script>alert(1)</script>").save(
+        tmp_path / "release.json"
+    )
     import tempfile
 
     def refuse(*_, **__):
@@ -153,7 +157,10 @@ def test_junk_is_said_beside_the_field_and_stays_there(client, text):
     answer = client.post("/release", data={"text": text, "n": "77"})
     assert answer.status_code == 422 and 'id="text-wrong"' in answer.text
     assert 'name="n" value="77"' in answer.text
-    assert html.escape(text.replace("\x00", ""), quote=False)[:40] in html.unescape(answer.text).replace("\x00", "") or not text
+    assert (
+        html.escape(text.replace("\x00", ""), quote=False)[:40] in html.unescape(answer.text).replace("\x00", "")
+        or not text
+    )
 
 
 WRONG = {
@@ -204,16 +211,16 @@ def test_every_field_has_a_label(idle):
 
 
 def test_another_family_brings_what_is_usually_believed_of_it():
-    state = settled(State(population="bernoulli", low1="1", high1="8"))
+    state = settled(PageState(population="bernoulli", low1="1", high1="8"))
     assert (state.low1, state.high1, state.low, state.high) == ("0.1", "0.6", "0", "1")
-    assert settled(State(population="poisson", family="poisson", high1="9")).high1 == "9"
+    assert settled(PageState(population="poisson", family="poisson", high1="9")).high1 == "9"
 
 
-@pytest.mark.parametrize("name", list(view("know", State(), "", {}, "").families))
+@pytest.mark.parametrize("name", list(view("know", PageState(), "", {}, "").families))
 def test_every_family_that_is_offered_has_a_prior_and_a_picture(name):
     from confide_explorer.worker import compute
 
-    state = settled(State(population=name))
+    state = settled(PageState(population=name))
     kind, told = compute("know", state, "")
     assert kind == "done", told
     assert "<svg" in told.drawings[0].svg
@@ -231,12 +238,14 @@ def test_what_is_taken_along_is_what_was_chosen(client, tmp_path):
     file = client.get(f"/take/channel.toml?{query}")
     assert file.headers["content-disposition"] == 'attachment; filename="channel.toml"'
     (tmp_path / "channel.toml").write_text(file.text)
-    plan, _ = read_plan(State())
+    plan, _ = read_plan(PageState())
     assert channel_of(Arguments(tmp_path / "channel.toml", {})) == read_channel("mean abs(x)", plan)
     assert "write the exact one" in file.text and "--column 'age now'" in page
     report = client.get(f"/take/report.html?{query}")
     assert "<h1>" in report.text and "attachment" in report.headers["content-disposition"]
-    assert cells(client.get(f"/statistic?{TWO}").text, "Ranked")[0][5] in run(client.get(f"/take/script.py?{query}").text)
+    assert cells(client.get(f"/statistic?{TWO}").text, "Ranked")[0][5] in run(
+        client.get(f"/take/script.py?{query}").text
+    )
 
 
 def test_the_command_line_of_a_release_reads_the_channel_file(client, tmp_path, monkeypatch):
@@ -250,6 +259,8 @@ def test_the_command_line_of_a_release_reads_the_channel_file(client, tmp_path, 
     (tmp_path / "DATA.csv").write_text("age\n" + "\n".join(map(str, records)))
     monkeypatch.chdir(tmp_path)
     with contextlib.redirect_stdout(io.StringIO()):
-        code = confide(["release", "DATA.csv", "--column", "age", "--study", "channel.toml", "--output", "release.json"])
+        code = confide(
+            ["release", "DATA.csv", "--column", "age", "--study", "channel.toml", "--output", "release.json"]
+        )
     assert code == 0
     assert cf.Release.load(tmp_path / "release.json").channel.n == 200

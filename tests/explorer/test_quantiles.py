@@ -32,7 +32,9 @@ def test_the_law_has_the_quantiles(kind, low, width):
     assert found.cdf([low, high]) == pytest.approx([0.05, 0.95], abs=2e-3 if width < 0.01 else 1e-4)
 
 
-@pytest.mark.parametrize(("kind", "low", "high"), [("real", 2, 1), ("positive", 0, 1), ("share", 0.1, 1.0), ("real", 1, 1)])
+@pytest.mark.parametrize(
+    ("kind", "low", "high"), [("real", 2, 1), ("positive", 0, 1), ("share", 0.1, 1.0), ("real", 1, 1)]
+)
 def test_ends_that_no_law_has_are_refused(kind, low, high):
     with pytest.raises(InvalidArgument, match="give"):
         prior_between(kind, low, high)

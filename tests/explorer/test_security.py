@@ -61,7 +61,7 @@ def test_no_page_tells_where_it_runs(client):
     answers.append(client.post("/release", data={"text": '{"format": "confide-release", "version": 2}'}).text)
     for text in answers:
         assert not [place for place in here if place in text]
-        assert "site-packages" not in text and ".py\"" not in text.replace("script.py", "")
+        assert "site-packages" not in text and '.py"' not in text.replace("script.py", "")
 
 
 def test_what_is_too_large_is_refused(idle):
@@ -78,16 +78,18 @@ PIECES = ["", "%", "%00", "%ff%fe", "=", "&", "[", "{}", "<script>", "'", '"', "
 def test_a_thousand_malformed_requests_get_an_answer_and_no_traceback(idle):
     from dataclasses import fields
 
-    from confide_explorer.state import State
+    from confide_explorer.state import PageState
 
     random.seed(20)
-    names = [each.name for each in fields(State)] + ["token", "text", "file", "back", "unknown"]
+    names = [each.name for each in fields(PageState)] + ["token", "text", "file", "back", "unknown"]
     paths = [*PAGES, "/", "/release", "/job/x", "/job/x/cancel", "/job/x/again", "/job/x/what", "/picture/x/0.svg",
              "/picture/x/-1.svg", "/take/channel.toml", "/take/..", "/static/../app.py", "/static/app.py", "//", "/%00"]  # fmt: skip
     kinds = ["application/x-www-form-urlencoded", "multipart/form-data", "multipart/form-data; boundary=b", "text/plain",
              "application/json", "\xff", "multipart/form-data; boundary=" + "b" * 500]  # fmt: skip
     for _ in range(1000):
-        method = random.choice(["GET", "GET", "POST", "POST", "HEAD", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE", "X"])
+        method = random.choice(
+            ["GET", "GET", "POST", "POST", "HEAD", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE", "X"]
+        )
         query = "&".join(f"{random.choice(names)}={random.choice(PIECES)}" for _ in range(random.randrange(6)))
         path = random.choice(paths)
         body = random.choice([b"", query.encode(), b"--b\r\n", random.randbytes(200), b"text=%7B", b"&" * 500,
@@ -96,7 +98,13 @@ def test_a_thousand_malformed_requests_get_an_answer_and_no_traceback(idle):
         if random.random() < 0.2:
             headers["origin"] = random.choice(["null", "http://x", ""])
         answer = idle.request(method, f"{path}?{query}".replace("\\", "%5C"), content=body, headers=headers)
-        assert answer.status_code in (200, 303, 400, 403, 404, 405, 413, 414, 422), (method, path, query, body, answer.text)
+        assert answer.status_code in (200, 303, 400, 403, 404, 405, 413, 414, 422), (
+            method,
+            path,
+            query,
+            body,
+            answer.text,
+        )
         assert "Traceback" not in answer.text and "File " not in answer.text
 
 
@@ -108,8 +116,8 @@ def test_the_explorer_imports_nothing_that_reads_data():
     code = """
 import sys
 from confide_explorer import app, serving, jobs, worker
-from confide_explorer.state import State
-told = State(published="mean x", value="1", scale="1", count="9", statistics="mean x\\nmean abs(x)")
+from confide_explorer.state import PageState
+told = PageState(published="mean x", value="1", scale="1", count="9", statistics="mean x\\nmean abs(x)")
 for name in ("know", "rank", "number", "take"):
     assert worker.compute(name, told, "")[0] == "done", name
 assert not [name for name in sys.modules if name.startswith(("confide.releasing", "opendp", "ibis", "duckdb"))]
@@ -118,7 +126,9 @@ assert not [name for name in sys.modules if name.startswith(("confide.releasing"
     assert made.returncode == 0, made.stderr[-2000:]
 
 
-@pytest.mark.parametrize("name", ["https://evil.example/know", "//evil.example/know", "/release", "know", "", "javascript:x"])
+@pytest.mark.parametrize(
+    "name", ["https://evil.example/know", "//evil.example/know", "/release", "know", "", "javascript:x"]
+)
 def test_going_back_stays_here(idle, name):
     answer = idle.post("/job/x/cancel", data={"back": name})
     assert answer.status_code == 303 and answer.headers["location"] in ("/know", "know?", "/know?")

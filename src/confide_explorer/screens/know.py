@@ -15,9 +15,9 @@ from confide.reporting.content import Picture, of_population
 from confide.statistic import Mean
 from confide_explorer.answer import Answer, drawing, table
 from confide_explorer.families import FAMILIES
-from confide_explorer.reading import Plan, read_plan
+from confide_explorer.reading import Assumed, read_plan
 from confide_explorer.scripts import about, complete
-from confide_explorer.state import State
+from confide_explorer.state import PageState
 
 #: the prior's quantiles at which the population is drawn, and points of a curve: about as many as a picture has pixels
 _LEVELS, _POINTS = (0.05, 0.5, 0.95), 500
@@ -25,7 +25,7 @@ _LEVELS, _POINTS = (0.05, 0.5, 0.95), 500
 _MOST_MARKS = 60
 
 
-def know(state: State, _: str) -> Answer:
+def know(state: PageState, _: str) -> Answer:
     """Densities of a record at what the prior holds for low, likely and high, and how much of it is clipped."""
     plan, errors = read_plan(state)
     assert plan is not None, errors
@@ -55,7 +55,7 @@ def know(state: State, _: str) -> Answer:
     )
 
 
-def said(state: State, plan: Plan) -> str:
+def said(state: PageState, plan: Assumed) -> str:
     """What is believed, in words."""
     ends = ((state.low1, state.high1), (state.low2, state.high2))
     believed = [
@@ -66,7 +66,7 @@ def said(state: State, plan: Plan) -> str:
 
 
 @float64
-def likely(plan: Plan) -> Any:
+def likely(plan: Assumed) -> Any:
     """θ at the prior's quantiles, one parameter after the other, the rest in the middle."""
     prior = Prior.of(plan.population, plan.prior)
     each = [np.asarray(quantiles(part, np.asarray(_LEVELS))) for part in prior.parts]
@@ -81,7 +81,7 @@ def likely(plan: Plan) -> Any:
     return np.array(sorted(tuple(float(f"{value:.4g}") for value in theta) for theta in found))
 
 
-def _picture(plan: Plan, thetas: Any) -> Picture:
+def _picture(plan: Assumed, thetas: Any) -> Picture:
     population, (low, high) = plan.population, plan.bounds
     margin = 0.08 * (high - low)
     first, last = low - margin, high + margin

@@ -20,9 +20,9 @@ from confide.reporting.script import script
 from confide.reporting.source import Unwritable, source
 from confide_cli import words
 from confide_explorer.answer import Answer, Table, drawing, table
-from confide_explorer.reading import Plan, Reader, read_plan
+from confide_explorer.reading import Assumed, FieldReader, read_plan
 from confide_explorer.scripts import complete
-from confide_explorer.state import State
+from confide_explorer.state import PageState
 
 #: cells of a table that are still shown one by one
 _MOST_CELLS = 200
@@ -37,9 +37,9 @@ def held(text: str) -> Release:
     return release
 
 
-def read_foreign(state: State, plan: Plan | None) -> tuple[Release | None, dict[str, str]]:
+def read_foreign(state: PageState, plan: Assumed | None) -> tuple[Release | None, dict[str, str]]:
     """A number that somebody else published, by its statistic, its noise and how many records there were."""
-    reader = Reader(state)
+    reader = FieldReader(state)
     bounds = None if plan is None else plan.bounds
     statistic = reader("published", lambda text: _statistic(text, bounds))
     scale = reader.number("scale")
@@ -74,7 +74,7 @@ def _numbers(text: str) -> list[float]:
     return [words.read_number("value", part) for part in text.replace(";", ",").split(",")]
 
 
-def number(state: State, text: str) -> Answer:
+def number(state: PageState, text: str) -> Answer:
     """The posterior beside what the noise alone says; of counts, what they were."""
     plan, _ = read_plan(state)
     if text:
@@ -120,8 +120,8 @@ def _beside(release: Release, found: Any) -> Table:
     return table("With 90% probability", ("accounted for", "about", "between"), rows, legend=legend)
 
 
-def _counts(release: Release, state: State) -> Answer:
-    reader = Reader(state)
+def _counts(release: Release, state: PageState) -> Answer:
+    reader = FieldReader(state)
     total = reader("total", _total) if state.total else None
     known = denoise(release, totals=total, nonnegative=True)
     lows, highs = known.interval(0.9).T
@@ -151,9 +151,9 @@ def _total(text: str) -> int:
     return int(value)
 
 
-def read_total(state: State) -> dict[str, str]:
+def read_total(state: PageState) -> dict[str, str]:
     """What is wrong with the total."""
-    reader = Reader(state)
+    reader = FieldReader(state)
     if state.total:
         reader("total", _total)
     return reader.errors

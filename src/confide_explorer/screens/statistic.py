@@ -18,10 +18,10 @@ from confide.reporting.content import PageContent, Picture, content
 from confide.reporting.script import script
 from confide.reporting.source import source
 from confide_explorer.answer import Answer, Table, drawing, table
-from confide_explorer.reading import Plan, read_channel, read_channels, read_plan
+from confide_explorer.reading import Assumed, read_channel, read_channels, read_plan
 from confide_explorer.screens.know import likely
 from confide_explorer.scripts import beginning, command, complete, words_of
-from confide_explorer.state import State
+from confide_explorer.state import PageState
 
 #: chosen: noiseless values whose spread is the sampling error, which two thousand tell to 2%; and the records of each,
 #: as that of more records is less by the square root
@@ -30,7 +30,7 @@ _MANY, _RECORDS = 2000, 1000
 _MOST_ROWS = 10
 
 
-def rank(state: State, _: str) -> Answer:
+def rank(state: PageState, _: str) -> Answer:
     """A ranked table, by the moments of the statistics or exactly."""
     plan, errors = read_plan(state)
     assert plan is not None, errors
@@ -49,14 +49,14 @@ def rank(state: State, _: str) -> Answer:
     )
 
 
-def searched(state: State, plan: Plan) -> tuple[Any, list[str]]:
+def searched(state: PageState, plan: Assumed) -> tuple[Any, list[str]]:
     """The best of the families, and the words of each row."""
     exact = {} if state.precision == "exact" else {"exact": False}
     found = design.optimize(plan.population, privacy=plan.privacy, n=plan.n, prior=plan.prior, **exact)
     return found, [words_of(channel) for channel in found.channels]
 
 
-def compared(state: State, plan: Plan, channels: dict[str, Any]) -> tuple[Any, list[str]]:
+def compared(state: PageState, plan: Assumed, channels: dict[str, Any]) -> tuple[Any, list[str]]:
     """The statistics that the reader listed, side by side."""
     models = {name: cf.Model(plan.population, channel) for name, channel in channels.items()}
     # the normal law of a mean has a closed form; a median has none, and is computed
@@ -71,14 +71,14 @@ def _table(told: PageContent, picks: list[str]) -> Table:
     return table("Ranked, the best first", told.columns, rows, legend=told.legend, picks=tuple(picks[:_MOST_ROWS]))
 
 
-def _caveats(state: State, listed: bool) -> tuple[str, ...]:
+def _caveats(state: PageState, listed: bool) -> tuple[str, ...]:
     if state.precision == "exact":
         return ()
     how = "the normal law of a mean" if listed else "moments and asymptotic laws"
     return (f"Quick figures, by {how}: ask for exact ones before you decide between near rivals.",)
 
 
-def _command(state: State, plan: Plan, listed: list[str]) -> str:
+def _command(state: PageState, plan: Assumed, listed: list[str]) -> str:
     told = [*_options(plan), "--n", str(plan.n), "--privacy", plan.privacy_words]
     if not listed:
         return command("optimize", *told)
@@ -88,11 +88,11 @@ def _command(state: State, plan: Plan, listed: list[str]) -> str:
     return command("compare", *told, *each, "--bounds", repr(low), repr(high), *quick)
 
 
-def _options(plan: Plan) -> list[str]:
+def _options(plan: Assumed) -> list[str]:
     return ["--population", plan.population_words, *(part for law in plan.prior_words for part in ("--prior", law))]
 
 
-def expect(state: State, _: str) -> Answer:
+def expect(state: PageState, _: str) -> Answer:
     """What an analyst will get: releases simulated at a low, a likely and a high truth, and their posteriors."""
     plan, errors = read_plan(state)
     assert plan is not None, errors
@@ -115,7 +115,7 @@ def expect(state: State, _: str) -> Answer:
     )
 
 
-def _spread(plan: Plan, channel: Any, thetas: Any) -> Table:
+def _spread(plan: Assumed, channel: Any, thetas: Any) -> Table:
     noise = channel.law.added
     told = "–" if noise is None else f"{float(noise.variance) ** 0.5:.3g}"
     rows = [(*map(float, theta), told, sampling(plan, channel, theta)) for theta in thetas]
@@ -127,7 +127,7 @@ def _spread(plan: Plan, channel: Any, thetas: Any) -> Table:
     return table("Noise against sampling error", columns, rows, legend=legend)
 
 
-def sampling(plan: Plan, channel: Any, theta: Any) -> float:
+def sampling(plan: Assumed, channel: Any, theta: Any) -> float:
     """How far the statistic moves without noise."""
     if channel.statistic.per_record:
         return float("nan")
@@ -137,7 +137,7 @@ def sampling(plan: Plan, channel: Any, theta: Any) -> float:
     return float(spread * np.sqrt(few / plan.n))
 
 
-def _results(plan: Plan, thetas: Any, values: list[Any], posteriors: list[Any]) -> Table:
+def _results(plan: Assumed, thetas: Any, values: list[Any], posteriors: list[Any]) -> Table:
     rows = []
     for theta, value, found in zip(thetas, values, posteriors, strict=True):
         shown = f"{float(value):.4g}" if value.ndim == 0 else f"{value.size:,} numbers"
@@ -157,7 +157,7 @@ def _results(plan: Plan, thetas: Any, values: list[Any], posteriors: list[Any]) 
     return table("Simulated releases, and what an analyst would say of each", columns, rows)
 
 
-def _picture(plan: Plan, thetas: Any, posteriors: list[Any]) -> Picture:
+def _picture(plan: Assumed, thetas: Any, posteriors: list[Any]) -> Picture:
     names = plan.population.names
     with styled():
         figure, axes = new_figure(7.2, 3.0, len(names))
@@ -173,7 +173,7 @@ def _picture(plan: Plan, thetas: Any, posteriors: list[Any]) -> Picture:
     return Picture(figure, told)
 
 
-def _script(plan: Plan, channel: Any, thetas: Any) -> str:
+def _script(plan: Assumed, channel: Any, thetas: Any) -> str:
     few = min(plan.n, _RECORDS)
     spread = f"bare.simulate(0, theta, ({_MANY},)).std(axis=0).max()"
     error = f"    print('sampling error', {spread} * ({few} / {plan.n}) ** 0.5)"

@@ -13,10 +13,10 @@ from confide_explorer.answer import Answer
 from confide_explorer.reading import read_channel, read_channels, read_plan
 from confide_explorer.screens.statistic import _command, compared, searched
 from confide_explorer.scripts import channel_file, command
-from confide_explorer.state import State
+from confide_explorer.state import PageState
 
 
-def take(state: State, _: str) -> Answer:
+def take(state: PageState, _: str) -> Answer:
     """Everything about the statistic that was chosen, or that is the best of those compared."""
     plan, errors = read_plan(state)
     assert plan is not None, errors

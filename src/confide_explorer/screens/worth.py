@@ -15,15 +15,15 @@ from confide.reporting.content import Picture, of_population
 from confide.reporting.source import source
 from confide_cli import words
 from confide_explorer.answer import Answer, Table, drawing, table
-from confide_explorer.reading import Plan, read_channel, read_plan, read_wanted
+from confide_explorer.reading import Assumed, read_channel, read_plan, read_wanted
 from confide_explorer.scripts import about, command, complete, mechanism_of_privacy, words_of
-from confide_explorer.state import State
+from confide_explorer.state import PageState
 
 #: levels and sizes around what was said: a factor of ten on either side, in steps of about 1.8
 _FACTORS = np.geomspace(0.1, 10.0, 9)
 
 
-def worth(state: State, _: str) -> Answer:
+def worth(state: PageState, _: str) -> Answer:
     """Two curves; and where an accuracy is asked for, what it costs in privacy or in records."""
     plan, errors = read_plan(state)
     assert plan is not None, errors
@@ -67,13 +67,13 @@ def worth(state: State, _: str) -> Answer:
 _PLAIN = "Say below how near the answer must come, and you are told what that costs, in privacy or in records."
 
 
-def _privacy(plan: Plan, factor: float) -> Privacy:
+def _privacy(plan: Assumed, factor: float) -> Privacy:
     kind, _, rest = plan.privacy_words.partition(":")
     level, *more = rest.split(",")
     return words.read_privacy(f"{kind}:{','.join([repr(float(f'{float(level) * factor:.3g}')), *more])}")
 
 
-def _mechanism(state: State, privacy: Any) -> Any:
+def _mechanism(state: PageState, privacy: Any) -> Any:
     return words.read_mechanism(words.split_statistic(state.pick)[2] or "laplace", privacy)
 
 
@@ -85,7 +85,7 @@ def _curve(title: str, found: Any, names: list[str]) -> Table:
 
 
 def _required(
-    state: State, plan: Plan, channel: Any, wanted: dict[str, float]
+    state: PageState, plan: Assumed, channel: Any, wanted: dict[str, float]
 ) -> tuple[str, tuple[Table, ...], list[str]]:
     """What the accuracy costs, both ways, and the lines of the script."""
     call = f"cf.require(population, channel.statistic, {mechanism_of_privacy(channel)}, sd={wanted!r}, prior=prior, "
@@ -124,20 +124,20 @@ def _told(privacy: Any) -> str:
     return ", ".join(f"{names[name]} = {value:.4g}" for name, value in vars(privacy).items())
 
 
-def _unit(plan: Plan) -> Any:
+def _unit(plan: Assumed) -> Any:
     if isinstance(plan.privacy, ApproxDP):
         delta = plan.privacy.delta
         return lambda epsilon: ApproxDP(epsilon, delta)
     return type(plan.privacy)
 
 
-def _unit_in_python(plan: Plan) -> str:
+def _unit_in_python(plan: Assumed) -> str:
     if isinstance(plan.privacy, ApproxDP):
         return f"lambda epsilon: cf.ApproxDP(epsilon, {plan.privacy.delta!r})"
     return f"cf.{type(plan.privacy).__name__}"
 
 
-def _picture(plan: Plan, found: list[Any], levels: list[Any], sizes: list[int], wanted: dict[str, float]) -> Picture:
+def _picture(plan: Assumed, found: list[Any], levels: list[Any], sizes: list[int], wanted: dict[str, float]) -> Picture:
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     xs = [[next(iter(vars(each).values())) for each in levels], sizes]
@@ -156,8 +156,8 @@ def _picture(plan: Plan, found: list[Any], levels: list[Any], sizes: list[int], 
             axis.set_xscale("log")
             axis.set_yscale("log")
             axis.set_xlabel(label)
-            for scale in (axis.xaxis, axis.yaxis):
-                scale.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+            for scale, steps in ((axis.xaxis, (1.0,)), (axis.yaxis, (1.0, 2.0, 5.0))):
+                scale.set_major_locator(LogLocator(subs=steps))
                 scale.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
                 scale.set_minor_formatter(NullFormatter())
         axes[0].set_ylabel("known to ±")
@@ -168,7 +168,7 @@ def _picture(plan: Plan, found: list[Any], levels: list[Any], sizes: list[int], 
 
 
 def _script(
-    plan: Plan, channel: Any, levels: list[Any], sizes: list[int], quick: dict[str, str], asked: list[str]
+    plan: Assumed, channel: Any, levels: list[Any], sizes: list[int], quick: dict[str, str], asked: list[str]
 ) -> str:
     method = ', method="normal"' if quick else ""
     maker = mechanism_of_privacy(channel)
@@ -186,7 +186,7 @@ def _script(
     return complete(lines + asked)
 
 
-def _command(state: State, plan: Plan, channel: Any, wanted: dict[str, float]) -> str:
+def _command(state: PageState, plan: Assumed, channel: Any, wanted: dict[str, float]) -> str:
     if not wanted:
         return ""
     prior = [part for law in plan.prior_words for part in ("--prior", law)]

@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-#: seconds that a computation may take here, compiling included, on a machine that does other things
-LONG = 240
+#: seconds that a computation may take here, compiling included, and everything else, on a machine that does other things
+LONG, SHORT = 240, 20
 
 
 @pytest.fixture(scope="session")
@@ -39,7 +39,7 @@ class Tab:
     def __init__(self, context, address):
         self.base = address.partition("/?")[0]
         self.page = context.new_page()
-        self.page.set_default_timeout(LONG * 1000)
+        self.page.set_default_timeout(SHORT * 1000)
         self.wrong = []
         self.page.on("request", self._asked)
         self.page.on("pageerror", lambda error: self.wrong.append(f"an error of the script: {error}"))
@@ -58,7 +58,7 @@ class Tab:
         return self.page
 
     def found(self):
-        self.page.locator("[data-job]").first.wait_for(state="detached")
+        self.page.locator("[data-job]").first.wait_for(state="detached", timeout=LONG * 1000)
         return self.page
 
 

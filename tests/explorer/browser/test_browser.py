@@ -7,6 +7,7 @@ import time
 import pytest
 
 import confide as cf
+from tests.explorer.browser.conftest import LONG
 from tests.explorer.test_pages import COUNTS, NUMBER, TWO, WRONG
 
 pytestmark = pytest.mark.browser
@@ -95,12 +96,12 @@ def test_a_slow_computation_shows_progress_lets_one_type_and_can_be_stopped(tab,
     page = tab.go(f"{SLOW}{time.time()}", done=False)
     bar = page.locator("progress")
     bar.wait_for()
-    page.locator(".what").get_by_text("families and mechanisms").wait_for()
+    page.locator(".what", has_text="families and mechanisms").wait_for(timeout=LONG * 1000)
     page.get_by_label("To compare").fill("mean x is being typed")
     first = page.locator(".seconds").inner_text()
     # another tab is answered meanwhile
     other.go("/know").get_by_text("outside of the bounds").wait_for()
-    assert page.locator(".seconds").inner_text() != first
+    page.locator(".seconds").filter(has_not_text=re.compile(f"^{first}$")).wait_for()
     assert page.get_by_label("To compare").input_value() == "mean x is being typed"
     page.get_by_role("button", name="Cancel").click()
     page.get_by_text("Stopped, as you asked").wait_for()
@@ -126,7 +127,7 @@ def test_the_slider_and_a_choice_take_effect_at_once(tab):
     slider.focus()
     page.keyboard.press("Home")
     page.wait_for_url(re.compile("level=0.05"))
-    page.locator("#promise").get_by_text("1.05").wait_for()
+    page.locator("#promise", has_text="1.05").wait_for()
     page.get_by_label("Population", exact=True).select_option("bernoulli")
     page.wait_for_url(re.compile("population=bernoulli"))
     assert page.get_by_label("probability: between").input_value() == "0.1"
@@ -150,11 +151,10 @@ def test_the_keyboard_reaches_everything(tab):
 def test_without_a_script_everything_is_still_there(chromium, address):
     context = chromium.new_context(java_script_enabled=False)
     page = context.new_page()
-    page.set_default_timeout(240_000)
     page.goto(address)
     page.get_by_label("Records").fill("77")
     page.get_by_role("button", name="Show it").click()
-    page.get_by_text("outside of the bounds").wait_for()  # the page asks again by itself
+    page.get_by_text("outside of the bounds").wait_for(timeout=LONG * 1000)  # the page asks again by itself
     assert page.get_by_label("Records").input_value() == "77"
     context.close()
 
@@ -178,7 +178,9 @@ def test_a_hostile_release_file_is_shown_and_does_nothing(tab, tmp_path):
     assert page.locator("article img[src=x], article svg").count() == 0
 
 
-@pytest.mark.parametrize("junk", [b"", b"\x89PNG\r\n\x1a\n\x00\xff", b"{" * 50_000, b'{"format": "confide-release", "version": 99}'])
+@pytest.mark.parametrize(
+    "junk", [b"", b"\x89PNG\r\n\x1a\n\x00\xff", b"{" * 50_000, b'{"format": "confide-release", "version": 99}']
+)
 def test_junk_is_refused_in_words(tab, tmp_path, junk):
     (tmp_path / "junk.json").write_bytes(junk)
     page = tab.go("/number?n=555")
