@@ -150,10 +150,10 @@ def _planned(channel: Channel) -> Plan:
 
 def check_computed(statistic: Statistic) -> None:
     """Refuse what no engine computes in whole numbers, before a record is read."""
-    if not (statistic.averages or statistic.totals or statistic.ranked or statistic.per_record):
+    if not (statistic.averages or statistic.totals or statistic.ranked or statistic.per_record or statistic.tallies):
         raise IncompatibleError(
-            f"{statistic!r} is neither a sum nor a rank nor a value of each record, which is what engines compute in "
-            "whole numbers; it can be modelled, and Release(channel, value) takes what somebody else published"
+            f"{statistic!r} is neither a sum nor a rank nor counts nor a value of each record, which is what engines "
+            "compute in whole numbers; it can be modelled, and Release(channel, value) takes what somebody else published"
         )
 
 
