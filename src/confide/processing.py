@@ -32,7 +32,12 @@ class Processed(ABC):
         """A published value, checked, in which what was left out is a number that `lies` knows."""
 
     def shown(self, value: Any) -> Any:
-        """The value as it was published: NaN where a number was left out."""
+        """The value as it was published: NaN where a number was left out.
+
+        >>> import confide as cf
+        >>> cf.Rounded(10).shown(30.0), cf.Suppressed(below=5).shown([7.0, 4.0]).tolist()
+        (30.0, [7.0, nan])
+        """
         return value
 
 

@@ -225,3 +225,20 @@ def test_bad_input_is_refused(models, given, error):
         compare(models, **given)
     with pytest.raises(InvalidArgument):
         compare(PAIR, theta=2.0, method="normal").dominates("abs", "nobody")
+
+
+def test_sums_of_a_private_number_are_compared_at_an_assumed_one():
+    population, noise = cf.populations.bernoulli(), cf.Laplace(cf.PureDP(1.0))
+    models = {
+        text: cf.Model(population, cf.Channel(cf.Sum(["1", text], bounds=(0, 1)), noise)) for text in ("x", "x/3")
+    }
+    found = cf.compare(models, theta=0.3, n=500)
+    for text, model in models.items():
+        expected = cf.information(model, 0.3, n=500).matrix[0, 0]
+        assert found.table["information"][text] == pytest.approx(expected, rel=1e-12)
+    with pytest.raises(cf.InvalidArgument, match="must be assumed"):
+        cf.compare(models, theta=0.3)
+    cells = [
+        cf.Model(population, cf.Channel(cf.Histogram("x", edges=[0.5]), cf.Laplace(scale=s), n=20)) for s in (1.0, 2.0)
+    ]
+    assert "histogram of x" in cf.compare(cells, theta=0.3, unequal=True).best

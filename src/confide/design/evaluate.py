@@ -101,12 +101,14 @@ class Evaluation:
         return float("nan") if share is None else float(np.ravel(share) @ self.points.weights)
 
 
-def evaluate(model: Model, points: Points, method: str, key: Any) -> Evaluation:
+def evaluate(model: Model, points: Points, method: str, key: Any, n: int | None = None) -> Evaluation:
     """The model's information at the points: exact where `auto` finds a way, and said so where it does not.
 
     Far in the tails of a prior the transform of a mean is costly to invert and weighs next to nothing: there, beyond
-    the middle 98%, its moments serve.
+    the middle 98%, its moments serve. Where the number of records is private, n is the one that is assumed.
     """
+    if model.channel.n is None:
+        return Evaluation(model, points, information(model, points.thetas, method=method, n=n))
     body = points.body
     if method == "auto" and not np.all(body):
         elsewhere = by_moments(model, points)

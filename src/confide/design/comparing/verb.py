@@ -30,6 +30,7 @@ def compare(
     delta: float | None = None,
     method: str = "auto",
     key: Any = 0,
+    n: int | None = None,
 ) -> Comparison:
     """Which of several channels, at one guarantee, says the most about θ.
 
@@ -38,6 +39,8 @@ def compare(
     "information" (∫ tr F η, the paper's), "log_det" or "minimum" (the worst case over θ). Channels with different
     guarantees are refused unless `unequal=True`; the table then says what each costs in one currency (in ε at `delta`,
     if one is given).
+
+    Where the number of records is private `n` is the one that is assumed, as in `information`.
 
     The information is exact where there is an exact route; `method` is passed to `information`. Where it is a Monte
     Carlo estimate, a winner must win by three standard errors, otherwise no difference is shown and `best` is None.
@@ -58,7 +61,7 @@ def compare(
     if not unequal:
         require_equal(named)
     at = points(next(iter(named.values())).population, theta, prior)
-    found = {name: evaluate(model, at, method, key) for name, model in named.items()}
+    found = {name: evaluate(model, at, method, key, n) for name, model in named.items()}
     comparison = Comparison(found, at, ranked, delta, method)
     if not np.any(np.isfinite(comparison.scores[ranked.name])):
         raise InvalidArgument(
@@ -104,6 +107,9 @@ def describe(model: Model) -> str:
     """A short name for a model: its statistic, bounds and mechanism."""
     statistic = model.channel.statistic
     s = ", ".join(str(transform) for transform in statistic.transforms)
-    low, high = statistic.bounds
-    kind = f"{type(statistic).__name__.lower()} {s} on [{low:g}, {high:g}]"
+    kind = f"{type(statistic).__name__.lower()} {s}"
+    if isinstance(statistic.bounds, tuple):
+        kind = f"{kind} on [{statistic.bounds[0]:g}, {statistic.bounds[1]:g}]"
+    elif statistic.tallies:
+        kind = str(statistic).removeprefix("the ")
     return f"{kind}, {type(model.channel.mechanism).__name__}"
