@@ -49,7 +49,7 @@ def is_single(value: Any) -> bool:
 
 
 def _inexact(value: Any) -> Any:
-    """What is traced as a whole number, as a real one: a derivative in it is asked for by nobody, and may be computed."""
+    """What is traced as a whole number, as a real one: nobody asks for a derivative in it, and one may be computed."""
     whole = isinstance(value, jax.core.Tracer) and not jnp.issubdtype(value.dtype, jnp.floating)
     return value.astype(jnp.float32) if whole else value
 
@@ -75,7 +75,7 @@ def through_double(function: Callable[..., jax.Array], *arguments: Any, each: bo
 
     def with_slopes(*given: jax.Array) -> tuple[jax.Array, tuple[jax.Array, ...]]:
         if each:
-            return jax.vmap(jax.value_and_grad(function, argnums=chosen))(*given)  # type: ignore[no-any-return]
+            return jax.vmap(jax.value_and_grad(function, argnums=chosen))(*given)
         return of(*given), jax.jacfwd(of, argnums=chosen)(*given)
 
     @jax.custom_jvp
@@ -87,10 +87,10 @@ def through_double(function: Callable[..., jax.Array], *arguments: Any, each: bo
     def _(primals: tuple[jax.Array, ...], tangents: tuple[jax.Array, ...]) -> tuple[jax.Array, jax.Array]:
         with jax.enable_x64(True):
             value, slopes = with_slopes(*filled(primals))
-            value, *slopes = (part.astype(jnp.float32) for part in (value, *slopes))
+            value, *single = (part.astype(jnp.float32) for part in (value, *slopes))
         parts = [
             jnp.sum(slope * tangent, axis=tuple(range(value.ndim, slope.ndim)))
-            for slope, tangent in zip(slopes, tangents, strict=True)
+            for slope, tangent in zip(single, tangents, strict=True)
         ]
         return value, sum(parts[1:], parts[0])
 

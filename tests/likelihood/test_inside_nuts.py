@@ -1,4 +1,4 @@
-"""`Model.distribution` inside NumPyro's NUTS: ten models against quadrature, and a hierarchy of eight wards.
+"""`Model.distribution` inside NumPyro's NUTS: ten models and a pool against quadrature, and a hierarchy of eight wards.
 
 The hierarchy is calibrated (ranks of the truth among draws are uniform), and its draws come some ten times as fast as those
 of the same model with the records as latent variables.
@@ -32,7 +32,10 @@ TEN = {
     "median": (P.normal_mean(), cf.Median("x", (-5, 5)), cf.Laplace(cf.PureDP(5.0)), 41, WIDE),
     "records": (P.normal_mean(), cf.Each("x", (-4, 4)), cf.Laplace(cf.PureDP(4.0)), 20, WIDE),
     "one record": (P.normal_mean(), cf.Mean("x", (-5, 5)), LAPLACE, 1, WIDE),
+    "smooth median": (P.normal_mean(), cf.Median("x", (-5, 5)), cf.SmoothLaplace(cf.ApproxDP(2.0, 1e-4)), 41, WIDE),
 }
+#: what is not exact is the same function of theta for both: few windows, but the same ones
+FEW_WINDOWS = cf.Pool(size=256)
 
 
 @pytest.mark.parametrize("name", TEN)
@@ -41,11 +44,12 @@ def test_nuts_agrees_with_quadrature(name):
     model = cf.Model(population, cf.Channel(statistic, mechanism, n=n))
     (parameter,) = population.names
     value = np.asarray(model.simulate(5, float(prior.mean)))
-    exact = cf.infer(population, cf.Release(model.channel, value), {parameter: prior}, method="grid")
+    route = FEW_WINDOWS if name == "smooth median" else "auto"
+    exact = cf.infer(population, cf.Release(model.channel, value), {parameter: prior}, method="grid", route=route)
 
     def own(y):
         theta = numpyro.sample("theta", prior)
-        numpyro.sample("y", model.distribution({parameter: theta}), obs=y)
+        numpyro.sample("y", model.distribution({parameter: theta}, route), obs=y)
 
     with jax.enable_x64(True):
         chains = MCMC(NUTS(own), num_warmup=500, num_samples=2000, progress_bar=False)
@@ -60,30 +64,34 @@ def test_nuts_agrees_with_quadrature(name):
     assert abs(wide) < 8.0  # tails are heavier than the normal's, whose kurtosis the 2 is
 
 
-WARD = cf.Model(P.bernoulli(), cf.Channel(cf.Mean("x", bounds=(0, 1)), cf.Laplace(cf.PureDP(0.5)), n=120))
+def ward_of(n):
+    return cf.Model(P.bernoulli(), cf.Channel(cf.Mean("x", bounds=(0, 1)), cf.Laplace(cf.PureDP(0.5)), n=n))
+
+
+WARD = ward_of(120)
 NAMES = ("centre", "spread", "first")
 
 
-def wards(published=None):
+def wards(published=None, ward=WARD):
     centre = numpyro.sample("centre", dist.Normal(-1.0, 1.0))
     spread = numpyro.sample("spread", dist.HalfNormal(0.5))
     with numpyro.plate("ward", 8):
         shift = numpyro.sample("shift", dist.Normal(0.0, 1.0))
         share = numpyro.deterministic("share", jax.nn.sigmoid(centre + spread * shift))
-        numpyro.sample("published", WARD.distribution({"probability": share}), obs=published)
+        numpyro.sample("published", ward.distribution({"probability": share}), obs=published)
 
 
-def with_records(published=None):
-    """The same with 960 records that nobody has seen."""
+def with_records(published=None, ward=WARD):
+    """The same with records that nobody has seen."""
     centre = numpyro.sample("centre", dist.Normal(-1.0, 1.0))
     spread = numpyro.sample("spread", dist.HalfNormal(0.5))
     with numpyro.plate("ward", 8, dim=-2):
         shift = numpyro.sample("shift", dist.Normal(0.0, 1.0))
         share = jax.nn.sigmoid(centre + spread * shift)
-        with numpyro.plate("record", 120, dim=-1):
+        with numpyro.plate("record", ward.channel.n, dim=-1):
             records = numpyro.sample("records", dist.Bernoulli(share))
     with numpyro.plate("release", 8):
-        scale = float(WARD.channel.law.noise.scale)
+        scale = float(ward.channel.law.noise.scale)
         numpyro.sample("published", dist.Laplace(records.mean(axis=-1), scale), obs=published)
 
 
@@ -113,17 +121,20 @@ def test_the_hierarchy_is_calibrated():
         assert p > 1e-4
 
 
-def test_faster_than_latent_records():
+@pytest.mark.parametrize(("n", "draws", "least"), [(120, 300, 4), (1000, 100, 20)])
+def test_faster_than_latent_records(n, draws, least):
+    """By how much depends on n: ours are sums of n + 1 terms, beside which NumPyro's own bookkeeping is nearly all."""
     published = jnp.asarray([0.28, 0.19, 0.24, 0.37, 0.17, 0.22, 0.31, 0.26])
+    ward = ward_of(n)
 
     def speed(kernel, warmup, count):
         """The fewest effective draws of centre and spread, per second of sampling (compilation left out)."""
         chains = MCMC(kernel, num_warmup=warmup, num_samples=count, progress_bar=False)
-        chains.warmup(jax.random.key(0), published)
-        chains.run(jax.random.key(1), published)
+        chains.warmup(jax.random.key(0), published, ward)
+        chains.run(jax.random.key(1), published, ward)
         chains.post_warmup_state = chains.last_state
         began = time.process_time()
-        chains.run(jax.random.key(2), published)
+        chains.run(jax.random.key(2), published, ward)
         jax.block_until_ready(chains.get_samples())
         spent = time.process_time() - began
         found = chains.get_samples(group_by_chain=True)
@@ -132,7 +143,9 @@ def test_faster_than_latent_records():
         ) / spent, found
 
     ours, one = speed(NUTS(wards), 500, 1000)
-    theirs, two = speed(DiscreteHMCGibbs(NUTS(with_records), modified=True), 300, 300)
+    theirs, two = speed(DiscreteHMCGibbs(NUTS(with_records), modified=True), draws, draws)
     told = [float(np.mean(found["centre"])) for found in (one, two)]
-    print(f"{ours:.1f} against {theirs:.3f} effective draws a second: {ours / theirs:.0f} times; centres {told}")
-    assert ours > 4 * theirs  # some ten times, beside other work
+    print(
+        f"n = {n}: {ours:.1f} against {theirs:.3f} effective draws a second: {ours / theirs:.0f} times; centres {told}"
+    )
+    assert ours > least * theirs  # beside other work

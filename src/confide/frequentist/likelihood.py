@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any, Protocol
 
@@ -29,6 +29,8 @@ _LOCATIONS = 2.0 ** np.arange(-8.0, 7.0)
 _LOGARITHMS = np.arange(-14.0, 14.1, 0.5)
 #: points at which several parameters are looked for, and of how many of the best a maximum is climbed to
 _LOOKED_AT, _CLIMBED = 512, 3
+#: how often a climb that lost its way goes on with a new matrix, and what it must have gained for that
+_AGAIN, _GAINED = 8, 1e-7
 #: points of a zoom, and how often: each is a tenth as wide as the one before
 _ZOOM, _ZOOMS = 21, 5
 #: nats below the largest likelihood at which no set that anybody asks for reaches
@@ -92,13 +94,18 @@ class FreeLikelihood:
         ]
         return 0.5 * (np.asarray(rows) + np.asarray(rows).T)
 
-    def starts(self) -> Floats:
-        """Coordinates (M, k) at which to look: all magnitudes that the bounds of the statistics leave plausible."""
-        lines = [
+    @cached_property
+    def lines(self) -> list[Floats]:
+        """Where each free coordinate is looked for."""
+        return [
             line
             for part in self.population.space
             for line in [_line(self.joint, part.constraint)] * (part.free if part.vector else 1)
         ]
+
+    def starts(self) -> Floats:
+        """Coordinates (M, k) at which to look: all magnitudes that the bounds of the statistics leave plausible."""
+        lines = self.lines
         if len(lines) == 1:
             return lines[0][:, None]
         place = qmc.Sobol(len(lines), seed=0).random(_LOOKED_AT)
@@ -141,6 +148,8 @@ class Peak:
     curvature: Floats
     #: −1 or 1 where it grows towards the lower or upper edge of the space of one parameter, else 0
     edge: int = 0
+    #: of several parameters, where the climbs to it began (…, k)
+    starts: Floats = field(default_factory=lambda: np.zeros((0, 0)))
 
 
 #: from a start to a maximum: where it is, and the logarithm of the likelihood there
@@ -154,12 +163,12 @@ def maximum(likelihood: FreeLikelihood, climbing: Climb | None = None) -> Peak:
     log_p = likelihood.screened(starts)
     if starts.shape[1] == 1:
         return _on_a_line(likelihood, starts[:, 0], log_p, climbing)
-    best = None
-    for start in starts[np.argsort(-log_p)[:_CLIMBED]]:
+    best, tried = None, starts[np.argsort(-log_p)[:_CLIMBED]]
+    for start in tried:
         found = climb(likelihood, start) if climbing is None else climbing(likelihood, start)
         best = found if best is None or found[1] > best[1] else best
     assert best is not None
-    return Peak(best[0], best[1], likelihood.curvature(best[0]))
+    return Peak(best[0], best[1], likelihood.curvature(best[0]), starts=tried)
 
 
 class Sloped(Protocol):
@@ -170,7 +179,10 @@ class Sloped(Protocol):
 
 
 def climb(likelihood: Sloped, start: Floats, held: int | None = None) -> tuple[Floats, float]:
-    """From a start to a maximum by Newton's method, its matrix built up from gradients; one coordinate may be held."""
+    """From a start to a maximum by Newton's method, its matrix built up from gradients; one coordinate may be held.
+
+    A matrix that was built up far from the maximum may lead nowhere near it: the climb then goes on with a new one.
+    """
     moving = np.arange(start.size) != (-1 if held is None else held)
 
     def loss(part: Floats) -> tuple[float, Floats]:
@@ -183,9 +195,13 @@ def climb(likelihood: Sloped, start: Floats, held: int | None = None) -> tuple[F
 
     if not np.any(moving):
         return start, likelihood.value_and_slope(start)[0]
-    found = optimize.minimize(loss, start[moving], jac=True, method="BFGS", options={"gtol": 1e-7})
-    at = start.copy()
-    at[moving] = found.x
+    at, before = start.copy(), np.inf
+    for _ in range(_AGAIN):
+        found = optimize.minimize(loss, at[moving], jac=True, method="BFGS", options={"gtol": 1e-7})
+        at[moving] = found.x
+        if found.success or not before - found.fun > _GAINED:
+            break
+        before = found.fun
     return at, -float(found.fun)
 
 

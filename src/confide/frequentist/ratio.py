@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from confide.errors import AccuracyError
 from confide.frequentist.likelihood import FreeLikelihood, Peak, climb, maximum
 from confide.likelihood.joint import Disjoint
 
@@ -22,6 +23,10 @@ Floats = NDArray[np.float64]
 
 #: points of a line on which simulated values are maximised over, in standard errors around the estimate
 _LINE = np.linspace(-8.0, 8.0, 129)
+#: a direction is flat where the likelihood bends by this share of the largest bend, and not seen at all by this share
+_FLAT, _UNSEEN = 1e-4, 1e-10
+#: by how much a climb may end below a maximum
+_SLACK = 1e-4
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,27 +40,50 @@ class Ratio:
         """With coordinate `index` held at a value, and the others where the likelihood is then largest."""
         if self.peak.free.size == 1:
             return max(0.0, 2.0 * (self.peak.log_prob - float(self.likelihood(np.asarray([[held]]))[0])))
-        return max(0.0, 2.0 * (self.peak.log_prob - self.constrained(index, held)[1]))
+        found = 2.0 * (self.peak.log_prob - self.constrained(index, held)[1])
+        if found < -_SLACK:
+            raise AccuracyError(
+                "the likelihood has several maxima, and there is a larger one than what was found from everywhere; "
+                "use infer, which sees all of them"
+            )
+        return max(0.0, found)
 
     def constrained(self, index: int, held: float) -> tuple[Floats, float]:
-        """The maximum with a coordinate held: from the estimate, moved along the ridge that the curvature tells."""
+        """The maximum with a coordinate held: from the estimate, moved along the ridge that the curvature tells.
+
+        Where the likelihood is flat in some direction (a variance that may be 0) the estimate lies far out on the
+        plain, from where no slope leads back, and climbs begin where those to the estimate did.
+        """
         start = self.peak.free.copy()
         others = np.arange(start.size) != index
         start[index] = held
+        ridge = start.copy()
         if np.any(others) and np.any(self.peak.curvature):
             among = self.peak.curvature[np.ix_(others, others)]
-            along = np.linalg.lstsq(among, self.peak.curvature[others, index], rcond=None)[0]
-            start[others] -= along * (held - self.peak.free[index])
-        return climb(self.likelihood, start, index)
+            along = np.linalg.lstsq(among, self.peak.curvature[others, index], rcond=_FLAT)[0]
+            ridge[others] -= along * (held - self.peak.free[index])
+        first = [max((start, ridge), key=lambda at: _finite(self.likelihood.value_and_slope(at)[0]))]
+        if self._flat:
+            first += [np.where(others, each, held) for each in self.peak.starts]
+        return max((climb(self.likelihood, each, index) for each in first), key=lambda found: found[1])
+
+    @cached_property
+    def _flat(self) -> bool:
+        """Whether there is a direction in which the likelihood hardly bends at its maximum."""
+        bends = np.linalg.eigvalsh(self.peak.curvature)
+        return bool(bends[0] < _FLAT * bends[-1])
 
     @cached_property
     def errors(self) -> Floats:
         """Standard errors of the coordinates, by the curvature; infinite where there is none."""
         with np.errstate(divide="ignore", invalid="ignore"):
-            if np.linalg.matrix_rank(self.peak.curvature) < self.peak.free.size:
+            bends, along = np.linalg.eigh(self.peak.curvature)
+            if not bends[-1] > 0:
                 return np.full(self.peak.free.size, np.inf)
-            variances = np.diag(np.linalg.inv(self.peak.curvature))
-        return np.asarray(np.sqrt(np.where(variances > 0, variances, np.inf)))
+            seen = bends > _UNSEEN * bends[-1]
+            variances = along[:, seen] ** 2 @ (1.0 / bends[seen])
+            hidden = np.sum(along[:, ~seen] ** 2, axis=1) > _UNSEEN
+        return np.asarray(np.sqrt(np.where(hidden, np.inf, variances)))
 
     def simulated(self, index: int, free: Floats, count: int, key: Any) -> Floats:
         """The ratio in `count` data sets simulated at a θ, each against the coordinate's true value."""
@@ -66,8 +94,12 @@ class Ratio:
         for row in range(count):
             other = self.likelihood.with_values(tuple(each[row] for each in values))
             best = climb(other, free)
-            top = Peak(best[0], best[1], self.peak.curvature)
-            found[row] = Ratio(other, top).deviance(index, float(free[index]))
+            held = Ratio(other, Peak(*best, self.peak.curvature, starts=self.peak.starts)).constrained(
+                index, free[index]
+            )
+            if held[1] > best[1]:  # the first climb ended on a lesser maximum
+                best = climb(other, held[0])
+            found[row] = max(0.0, 2.0 * (best[1] - held[1]))
         return found
 
 
@@ -95,6 +127,10 @@ def _on_a_line(likelihood: FreeLikelihood, centre: float, width: float, values: 
     bend = np.maximum(2 * middle - left - right, 1e-300)
     top = np.maximum(middle + (right - left) ** 2 / (8 * bend), middle)
     return np.asarray(2.0 * (np.where(bend > 1e-12, top, middle) - log_p[_LINE.size // 2]))
+
+
+def _finite(value: float) -> float:
+    return value if np.isfinite(value) else -np.inf
 
 
 def cutoff(level: float) -> float:

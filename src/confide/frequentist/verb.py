@@ -36,6 +36,10 @@ from confide.population import Population
 from confide.published import Release
 
 METHODS = ("exact", "ratio", "wald", "bootstrap")
+#: standard errors from the maximum at which a ratio is looked at
+_AROUND = np.asarray([-8.0, -5.0, -3.5, -2.5, -1.5, 0.0, 1.5, 2.5, 3.5, 5.0, 8.0])
+#: the standard error of a free coordinate from which all magnitudes are looked at instead, each so many-th
+_WIDE, _APART = 4.0, 4
 #: how the maximum is found
 CLIMBS: dict[str, Climb | None] = {"newton": None, "em": fit}
 
@@ -259,7 +263,10 @@ def _pieces(ratio: Ratio, index: int, largest: float) -> list[Interval]:
     centre, width = float(ratio.peak.free[index]), float(ratio.errors[index])
     if ratio.peak.free.size == 1:
         return level_set(excess, scan(ratio.likelihood.starts()[:, 0], centre, width))
-    return level_set(excess, centre + width * np.asarray([-8.0, -5.0, -3.5, -2.5, -1.5, 0.0, 1.5, 2.5, 3.5, 5.0, 8.0]))
+    if width < _WIDE:
+        return level_set(excess, centre + width * _AROUND)
+    line = ratio.likelihood.lines[index][::_APART]
+    return level_set(excess, np.unique(np.append(line, centre)))
 
 
 def _free_of(likelihood: FreeLikelihood, index: int, theta0: float) -> float:
