@@ -1,11 +1,18 @@
 """The same examples in every run: a red run means a bug, not luck."""
 
+import sys
 from pathlib import Path
 
 import jax
 import pytest
 from hypothesis import settings
+from jaxtyping import install_import_hook
 
+from tests import shapes
+
+# what is annotated with shapes is looked at whenever a test calls it; before anything of ours is imported
+sys.modules["tests"].shapes = shapes
+install_import_hook(["confide.mechanism", "confide.prior"], "tests.shapes.checked")
 settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.load_profile("repeatable")
 
