@@ -286,8 +286,8 @@ class Channel:
             lines.append(f"How near the published number comes to {about} depends on how they lie{known}.")
         if self.law.selects:
             lines.append(
-                "It lies between records: where many share a value, as whole numbers do, there is little room beside "
-                f"it, and {2 * self.law.window + 1:,} equal ones leave it anywhere in the range; SmoothCauchy serves those."
+                "It lies between records: where many share a value, as whole numbers do, there is little room beside, "
+                f"and {2 * self.law.window + 1:,} equal ones leave it anywhere in the range; SmoothCauchy serves them."
             )
         if warning is not None:
             lines.append(f"Warning: {warning}.")
