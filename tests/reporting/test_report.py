@@ -17,6 +17,7 @@ from confide.plots.noise import plot_spreads, spread_if_even, spreads
 from confide.plots.posterior import curves
 from confide.plots.share import bars
 from confide.plots.style import BLUE
+from confide.reporting import choosing  # noqa: F401  # says what the content of a comparison is
 from confide.reporting.content import content
 from confide.reporting.promise import in_plain_words
 from confide.reporting.script import script
