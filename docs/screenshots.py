@@ -14,9 +14,9 @@ HERE = Path(__file__).parent / "img"
 _LISTED = "statistics=mean+abs(x)%0Amean+x**2+on+-4+4%0Amean+abs(x)+on+-5+5%0Amean+x**2"
 #: each: the address of a screen, and how much of it is shown
 SHOTS = {
-    "explore-statistic": (f"/statistic?{_LISTED}", 830),
-    "explore-worth": ("/worth?pick=mean+abs(x)+on+-8+8&sd1=0.4", 830),
-    "explore-number": ("/number?published=mean+abs(x)&value=1.31&scale=0.02&count=1000", 830),
+    "explore-statistic": (f"/statistic?{_LISTED}", 960),
+    "explore-worth": ("/worth?pick=mean+abs(x)+on+-8+8&sd1=0.4", 960),
+    "explore-number": ("/number?published=mean+abs(x)&value=1.31&scale=0.02&count=1000", 960),
 }
 
 
@@ -37,7 +37,7 @@ def _take(address: str) -> None:
     with sync_playwright() as started:
         path = os.environ.get("CHROMIUM", "/usr/bin/chromium")
         browser = started.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        page = browser.new_page(viewport={"width": 1280, "height": 830}, color_scheme="light")
+        page = browser.new_page(viewport={"width": 1280, "height": 960}, color_scheme="light")
         page.goto(address)
         for name, (screen, height) in SHOTS.items():
             page.set_viewport_size({"width": 1280, "height": height})

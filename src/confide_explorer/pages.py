@@ -90,14 +90,14 @@ def settled(state: PageState) -> PageState:
     return replace(state, family=state.population, known="", low=low, high=high, **ends)
 
 
-def _know(state: PageState, plan: Assumed | None, _: str) -> tuple[tuple[Task, ...], dict[str, str]]:
+def _know(state: PageState, plan: Assumed | None, text: str) -> tuple[tuple[Task, ...], dict[str, str]]:
     return (("know", state.only(*KNOWN), ""),), {}
 
 
-def _statistic(state: PageState, plan: Assumed | None, _: str) -> tuple[tuple[Task, ...], dict[str, str]]:
+def _statistic(state: PageState, plan: Assumed | None, text: str) -> tuple[tuple[Task, ...], dict[str, str]]:
     if plan is None:
         return (), {}
-    _, errors = read_channels(state, plan)
+    errors = read_channels(state, plan)[1]
     chosen, wrong = read_pick(state, plan)
     tasks: list[Task] = [("rank", state.only(*KNOWN, "statistics", "precision"), "")]
     if chosen is not None:
@@ -105,11 +105,11 @@ def _statistic(state: PageState, plan: Assumed | None, _: str) -> tuple[tuple[Ta
     return tuple(tasks), errors | wrong
 
 
-def _worth(state: PageState, plan: Assumed | None, _: str) -> tuple[tuple[Task, ...], dict[str, str]]:
+def _worth(state: PageState, plan: Assumed | None, text: str) -> tuple[tuple[Task, ...], dict[str, str]]:
     if plan is None:
         return (), {}
     chosen, errors = read_pick(state, plan)
-    _, wrong = read_wanted(state, plan)
+    wrong = read_wanted(state, plan)[1]
     task = ("worth", state.only(*KNOWN, "pick", "sd1", "sd2"), "")
     return ((task,) if chosen is not None else ()), errors | wrong
 
@@ -137,11 +137,11 @@ def _readable(release: Any, plan: Assumed | None) -> bool:
     return plan is not None or channel.statistic.tallies or channel.statistic.counts
 
 
-def _take(state: PageState, plan: Assumed | None, _: str) -> tuple[tuple[Task, ...], dict[str, str]]:
+def _take(state: PageState, plan: Assumed | None, text: str) -> tuple[tuple[Task, ...], dict[str, str]]:
     if plan is None:
         return (), {}
-    _, errors = read_channels(state, plan)
-    _, wrong = read_pick(state, plan)
+    errors = read_channels(state, plan)[1]
+    wrong = read_pick(state, plan)[1]
     return (("take", state.only(*KNOWN, "column", "statistics", "precision", "pick"), ""),), errors | wrong
 
 

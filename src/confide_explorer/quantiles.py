@@ -22,7 +22,7 @@ def prior_between(kind: str, low: float, high: float) -> str:
     beta law.
 
     >>> prior_between("positive", 1.0, 8.0)
-    'LogNormal(1.03972, 0.632102)'
+    'LogNormal(1.03972, 0.632105)'
     """
     if not low < high:
         raise InvalidArgument("prior", (low, high), "has no lower end", "give the smaller number first")

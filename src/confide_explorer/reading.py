@@ -110,9 +110,12 @@ def _prior(reader: FieldReader, name: str) -> list[str]:
             reader.wrong(f"high{place}", f"“{told}” is not above the other end; give a larger number")
         elif low is not None and high is not None:
             at = f"low{place}" if kind != "share" or low <= 0 else f"high{place}"
-            law = reader(at, lambda _, low=low, high=high, kind=kind: prior_between(kind, low, high))
-            found.append(f"{parameter} ~ {law}")
+            found.append(f"{parameter} ~ {reader(at, _between(kind, low, high))}")
     return found
+
+
+def _between(kind: str, low: float, high: float) -> Callable[[str], str]:
+    return lambda _: prior_between(kind, low, high)
 
 
 def read_bounds(reader: FieldReader) -> tuple[float, float] | None:

@@ -20,6 +20,8 @@ def serve(port: int = 0, *, browser: bool = True) -> None:
     listening = socket.socket()
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listening.bind(("127.0.0.1", port))
+    # before the address is printed, so that whoever opens it at once waits and is not refused
+    listening.listen(_MOST_CONNECTIONS)
     port, token = listening.getsockname()[1], secrets.token_urlsafe(24)
     jobs = Jobs()
     jobs.start()

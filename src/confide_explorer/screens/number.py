@@ -55,7 +55,7 @@ def read_foreign(state: PageState, plan: Assumed | None) -> tuple[Release | None
 
     def made(_: str) -> Release:
         mechanism = words.read_mechanism(f"{noise}(scale={scale!r}{options})", None)
-        assert numbers is not None
+        assert numbers is not None and statistic is not None
         return Release(Channel(statistic, mechanism, count), numbers[0] if len(numbers) == 1 else numbers)
 
     return reader("step" if step is not None and step <= 0 else "value", made), reader.errors

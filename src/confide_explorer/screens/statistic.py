@@ -51,7 +51,7 @@ def rank(state: PageState, _: str) -> Answer:
 
 def searched(state: PageState, plan: Assumed) -> tuple[Any, list[str]]:
     """The best of the families, and the words of each row."""
-    exact = {} if state.precision == "exact" else {"exact": False}
+    exact: dict[str, Any] = {} if state.precision == "exact" else {"exact": False}
     found = design.optimize(plan.population, privacy=plan.privacy, n=plan.n, prior=plan.prior, **exact)
     return found, [words_of(channel) for channel in found.channels]
 
@@ -61,7 +61,7 @@ def compared(state: PageState, plan: Assumed, channels: dict[str, Any]) -> tuple
     models = {name: cf.Model(plan.population, channel) for name, channel in channels.items()}
     # the normal law of a mean has a closed form; a median has none, and is computed
     quick = state.precision == "quick" and all(channel.statistic.averages for channel in channels.values())
-    method = {"method": "normal"} if quick else {}
+    method: dict[str, Any] = {"method": "normal"} if quick else {}
     found = design.compare(models, prior=plan.prior, **method)
     return found, list(found.table.index)
 

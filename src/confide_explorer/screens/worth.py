@@ -32,7 +32,7 @@ def worth(state: PageState, _: str) -> Answer:
     sizes = sorted({max(1, round(plan.n * factor)) for factor in _FACTORS})
     by_level = {_told(each): cf.Channel(channel.statistic, _mechanism(state, each), plan.n) for each in levels}
     by_size = {f"{n:,}": cf.Channel(channel.statistic, channel.mechanism, n) for n in sizes}
-    quick = {"method": "normal"} if channel.statistic.averages else {}
+    quick: dict[str, Any] = {"method": "normal"} if channel.statistic.averages else {}
     found = [
         design.compare(
             {name: cf.Model(plan.population, each) for name, each in channels.items()},
