@@ -85,7 +85,7 @@ class PublishedValue(dist.Distribution):
         own = jnp.shape(value)[: jnp.ndim(value) - len(event)]
         batch = jnp.broadcast_shapes(jnp.shape(theta)[:-1], own)
         shapes = ((theta, (size,)), (value, event))
-        return batch, tuple(_as_rows(part, batch, shape) for part, shape in shapes)  # type: ignore[return-value]
+        return batch, tuple(_as_rows(part, batch, shape) for part, shape in shapes)
 
 
 def _as_rows(part: Any, batch: tuple[int, ...], shape: tuple[int, ...]) -> Any:
