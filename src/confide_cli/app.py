@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from confide_cli import options as o
+from confide_cli.columns import by_column
 from confide_cli.page import Page
-from confide_cli.rows import by_column
 from confide_cli.study import Arguments
 
 app = typer.Typer(

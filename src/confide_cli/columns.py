@@ -6,6 +6,7 @@ The latter is told apart before options are read, for an option has one number o
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 #: commands whose `--bounds` may be about columns, and the option that it then is
 _COMMANDS = ("release", "information", "compare", "infer", "estimate", "require")
@@ -30,3 +31,19 @@ def separated(arguments: Sequence[str]) -> list[str]:
         else:
             found.append(word)
     return found
+
+
+def by_column(
+    bounds: tuple[float, float] | None, named: Sequence[str] | None, lists: Sequence[str] | None
+) -> dict[str, Any]:
+    """What a study says of bounds and of columns of text, from the options.
+
+    >>> by_column(None, ["age=18:90"], None)
+    {'bounds': {'age': (18.0, 90.0)}, 'categories': None}
+    """
+    if not (named or lists):  # help loads nothing of the library
+        return {"bounds": bounds, "categories": None}
+    from confide_cli.rows import read_bounds, read_categories
+
+    ends = bounds or (read_bounds(named) if named else None)
+    return {"bounds": ends, "categories": read_categories(lists) if lists else None}

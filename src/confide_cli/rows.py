@@ -82,18 +82,6 @@ def population_of_rows(name: str, parts: list[str], read: Callable[[str], Any]) 
     return build(parts[0], parts[1:])
 
 
-def by_column(
-    bounds: tuple[float, float] | None, named: Sequence[str] | None, lists: Sequence[str] | None
-) -> dict[str, Any]:
-    """What a study says of bounds and of columns of text, from the options.
-
-    >>> by_column(None, ["age=18:90"], None)
-    {'bounds': {'age': (18.0, 90.0)}, 'categories': None}
-    """
-    ends = bounds or (read_bounds(named) if named else None)
-    return {"bounds": ends, "categories": read_categories(lists) if lists else None}
-
-
 def read_groups(text: str) -> Any:
     """`f=6100,m=5900`, or `f,m` where the sizes are private.
 
