@@ -185,7 +185,7 @@ class Release:
         )
         source = "" if self.dataset is None else f" from {self.dataset}"
         if isinstance(self.part, Grouped):  # several are printed one after the other
-            source += f", {self.part}" if source else f" of {self.part}"
+            source += f", {self.part}" if source else f" for {self.part}"
         return f"Released{source}: {value}\n{self.channel}"
 
     def __repr__(self) -> str:
