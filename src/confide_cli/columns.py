@@ -41,6 +41,8 @@ def by_column(
     >>> by_column(None, ["age=18:90"], None)
     {'bounds': {'age': (18.0, 90.0)}, 'categories': None}
     """
+    if not (named or lists):  # help loads nothing of the library
+        return {"bounds": bounds, "categories": None}
     from confide_cli.rows import read_bounds, read_categories
 
     ends = bounds or (read_bounds(named) if named else None)

@@ -205,7 +205,7 @@ class Release:
         )
         source = "" if self.dataset is None else f" from {self.dataset}"
         if isinstance(self.part, Grouped):  # several are printed one after the other
-            source += f", {self.part}" if source else f" of {self.part}"
+            source += f", {self.part}" if source else f" for {self.part}"
         done = "" if self.processed is None else f" (published as {self.processed})"
         return f"Released{source}: {value}{done}\n{self.channel}"
 
