@@ -32,6 +32,7 @@ from confide.frequentist.result import Estimate, OnDemand
 from confide.inference.problem import read_models, read_releases
 from confide.likelihood import Route, as_route, stand_in
 from confide.likelihood.joint import Disjoint, joint_route
+from confide.likelihood.record_law.rows.points import why_not_exact
 from confide.population import Population
 from confide.published import Release
 
@@ -116,6 +117,8 @@ def estimate(
         sets, test = _by_ratio(likelihood, peak, level, method, count, as_key(key))
     notes = [f"{joint.name}: error {joint.error}"] if joint.simulated or joint.approximate else []
     notes += stood if method == "exact" else ()
+    each = () if joint.approximate else (why_not_exact(model.population, model.channel.statistic) for model in models)
+    notes += dict.fromkeys(told for told in each if told is not None)
     theta = likelihood.thetas(peak.free[None])[0]
     if peak.edge:
         theta = np.asarray([_edge(likelihood, peak.edge * np.inf)])

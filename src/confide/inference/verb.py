@@ -22,6 +22,7 @@ from confide.inference.sampling.number import joint_of_private, with_number
 from confide.likelihood import Route, as_route
 from confide.likelihood.joint import joint_route
 from confide.likelihood.joint_law import Joint
+from confide.likelihood.record_law.rows.points import why_not_exact
 from confide.population import Population
 from confide.posterior import Posterior
 from confide.published import Release
@@ -97,9 +98,20 @@ def infer(
     found = chosen.posterior(problem, joint, fused_key(as_key(key)), lengths)
     if problem.number is not None:
         return with_number(found, joint, as_key(key))
-    if joint is None or not joint.approximate:
+    if joint is None:
         return found
+    if not joint.approximate:
+        return _with_notes(found, joint) if chosen.on_likelihood else found
     return replace(found, diagnostics=replace(found.diagnostics, clt=edgeworth(problem, found)))
+
+
+def _with_notes(found: Posterior, joint: Joint) -> Posterior:
+    """Says so where the law of a row is an average over points."""
+    each = (why_not_exact(model.population, model.channel.statistic) for model in joint.models)
+    words = tuple(dict.fromkeys(told for told in each if told is not None))
+    if not words:
+        return found
+    return replace(found, diagnostics=replace(found.diagnostics, warnings=found.diagnostics.warnings + words))
 
 
 def _joint(problem: Problem, route: str | Route, method: Method | None) -> Joint | None:

@@ -16,6 +16,7 @@ from confide.information.result import Information, efficiency
 from confide.information.windows import has_windows
 from confide.likelihood import ROUTES, choose_route
 from confide.likelihood.local.two_sided import require_one_derivative
+from confide.likelihood.record_law.rows.points import why_not_exact
 from confide.likelihood.route import Route
 from confide.model import Model
 
@@ -94,6 +95,9 @@ def information(
     records = None if whole is None else model.channel.n * whole
     share = efficiency(matrix, records)
     exact = chosen != "importance" if route is None else not route.approximate
+    words = why_not_exact(model.population, model.channel.statistic) if exact and route is not None else None
+    if words is not None:
+        exact, note = False, words
     return Information(thetas, matrix, spread, chosen, share, model.population.names, exact, note)
 
 

@@ -15,6 +15,7 @@ from confide.likelihood.mean.share import Share
 from confide.likelihood.mean.spectral import Spectral
 from confide.likelihood.rank.order import Order
 from confide.likelihood.rank.pool import Pool
+from confide.likelihood.record_law.rows.points import why_not_exact
 from confide.likelihood.route import Route
 from confide.likelihood.totals.alone import OverNumbers
 from confide.likelihood.totals.public import Scaled, as_mean
@@ -91,13 +92,16 @@ def _refuses(route: Route, model: Model) -> str | None:
 def choose_aloud(model: Model, route: str | Route, stacklevel: int) -> Route:
     """The same, but an approximation that nobody asked for is not taken without a warning."""
     chosen = choose_route(model, route)
-    if as_route(route) is None and chosen.approximate:
-        warnings.warn(
-            f"no exact route serves {model.channel.statistic} under {model.channel.mechanism}: this is the normal "
-            "approximation, whose error is not known; ask for it by route='normal', or use infer",
-            ApproximationWarning,
-            stacklevel=stacklevel + 1,
-        )
+    if as_route(route) is not None:
+        return chosen
+    words = why_not_exact(model.population, model.channel.statistic)
+    if words is not None:
+        words = f"{words}; route={chosen.name!r} takes that without a warning"
+    if chosen.approximate:
+        words = "this is the normal approximation, whose error is not known; ask for it by route='normal', or use infer"
+    if words is not None:
+        told = f"no exact route serves {model.channel.statistic} under {model.channel.mechanism}: {words}"
+        warnings.warn(told, ApproximationWarning, stacklevel=stacklevel + 1)
     return chosen
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 import numpyro.distributions as dist
 import pytest
+from numpyro.distributions import constraints
 from scipy import stats
 
 import confide as cf
@@ -130,3 +131,38 @@ def test_a_share_of_rows_is_a_sum_over_counts():
     k = np.arange(13)
     expected = np.log(stats.binom.pmf(k, 12, q) @ (np.exp(-np.abs(0.21 - k / 12) / 0.1) / 0.2))
     assert model.log_likelihood([0.3, 0.8], 0.21) == pytest.approx(expected, abs=1e-9)
+
+
+THREE = cf.Population(
+    {"a": lambda m: dist.Normal(m, 1.0), "b": lambda m: dist.Normal(-m, 1.0), "c": lambda a: dist.Normal(a / 2, 1.0)},
+    {"m": constraints.real},
+)
+WIDE = dict.fromkeys("abc", (-12.0, 12.0))
+AVERAGED = cf.Channel(cf.Mean("a + b + 2*c", bounds=WIDE), cf.Gaussian(scale=0.05), n=100)
+
+
+def test_what_is_averaged_over_points_is_not_called_exact():
+    """a + b + 2c of three normal columns is N(m, 9), so that its mean has closed forms; 4,096 points are off by 1e-4."""
+    model, sd = cf.Model(THREE, AVERAGED), np.hypot(0.05, 0.3)
+    with pytest.warns(cf.ApproximationWarning, match="3 continuous columns are averaged over 4,096 points"):
+        found = model.log_likelihood(0.4, [0.4, 1.0])
+    expected = stats.norm.logpdf([0.4, 1.0], 0.4, sd)
+    np.testing.assert_allclose(found, expected, atol=2e-3)
+    assert np.max(np.abs(found - expected)) > 1e-7
+    np.testing.assert_array_equal(model.log_likelihood(0.4, [0.4, 1.0], route="spectral"), found)
+    information = cf.information(model, 0.4)
+    assert not information.exact
+    assert "4,096 points" in str(information)
+    assert information.matrix[0, 0] == pytest.approx(sd**-2, rel=5e-3)
+    two = cf.Channel(cf.Mean("a + b", bounds=dict.fromkeys("ab", (-12.0, 12.0))), cf.Gaussian(scale=0.05), n=100)
+    np.testing.assert_allclose(
+        cf.Model(THREE, two).log_likelihood(0.4, 0.1),
+        stats.norm.logpdf(0.1, 0.0, np.hypot(0.05, np.sqrt(0.02))),
+        rtol=1e-8,
+    )
+
+
+@pytest.mark.slow
+def test_a_posterior_says_so():
+    posterior = cf.infer(THREE, cf.Release(AVERAGED, 0.3), {"m": dist.Normal(0.0, 1.0)}, key=0)
+    assert "4,096 points" in posterior.diagnostics.warnings[0]

@@ -16,14 +16,36 @@ from jax import lax
 from numpy.typing import NDArray
 
 from confide.likelihood.record_law.rows import axis as axes
-from confide.likelihood.record_law.rows.layout import RowLayout
-from confide.population import density, tails
+from confide.likelihood.record_law.rows.layout import RowLayout, layout
+from confide.population import Population, density, tails
+from confide.statistic import Statistic
 
 Row = dict[str, jax.Array]
 
 #: points of one scrambling, a power of two: chosen, moments of regressions on five covariates are right to a few 1e-4
 #: of their standard deviations, beside 1e-2 of ten thousand records
 SIZE = 2**12
+
+
+def why_not_exact(population: Population, statistic: Statistic) -> str | None:
+    """In words, where a mean of rows is known by such points; None where its law is integrated, or has no rows.
+
+    >>> import confide as cf
+    >>> three = cf.populations.independent(**dict.fromkeys("abc", cf.populations.normal()))
+    >>> print(why_not_exact(three, cf.Mean("a + b", bounds={"a": (0, 1), "b": (0, 1)})))
+    None
+    >>> print(why_not_exact(three, cf.Mean("a + b + c", bounds=dict.fromkeys("abc", (0, 1)))))
+    3 continuous columns are averaged over 4,096 points, which leaves thousandths of a row's standard deviation
+    """
+    if population.rows is None or not (statistic.averages or statistic.totals):
+        return None
+    found = layout(population, statistic)
+    if not found.sampled:
+        return None
+    return (
+        f"{found.continuous} continuous columns are averaged over {SIZE:,} points, which leaves thousandths of a row's "
+        "standard deviation"
+    )
 
 
 @functools.lru_cache(maxsize=16)
