@@ -72,7 +72,7 @@ def test_a_lazy_table_is_computed_once():
      lambda cells: pd.Series(pd.arrays.SparseArray(cells, dtype=object))],
     ids=["sequence", "column", "pandas", "sparse"],
 )  # fmt: skip
-@pytest.mark.parametrize("cell", [3, 2.5, "2.5", None, b"3", 2**70, "n/a", 10**400])
+@pytest.mark.parametrize("cell", [3, 2.5, "2.5", None, b"3", 2**70, "n/a", 10**400], ids=lambda cell: repr(cell)[:20])
 def test_cells_without_a_declared_type_are_read_one_by_one(made, cell):
     """One text made texts of all truth values, or had all cells refused."""
     alone = mean(made([cell]), 1)

@@ -96,7 +96,7 @@ def switch_decided_by_a_float(patch):
     """The joint sensitivity from one evaluation in the middle of each of 16 cells."""
     from confide.releasing.auditing.switches import values_at
 
-    def squared(channel, grid, norm):
+    def squared(channel, grid, norm, neighbours=None):
         low, high = channel.statistic.bounds
         values = values_at(channel, low + (high - low) * (np.arange(17) / 16))
         apart = np.linalg.norm(values[:, :, None] - values[:, None, :], ord=norm, axis=0).max()
