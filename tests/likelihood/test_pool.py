@@ -29,6 +29,12 @@ def model(statistic, mechanism, n, population=NORMAL):
 # ---- windows --------------------------------------------------------------------------------------------------------
 
 
+def fair(pool):
+    """Which windows of a pool to keep, by chance, so that those kept need no weights: (windows,)."""
+    weight = np.exp(np.asarray(pool.log_weight)).ravel()
+    return np.random.default_rng(0).random(weight.size) * weight.max() < weight
+
+
 def wrong(windows, n, rank):
     """The least p-value of what is known of uniform order statistics: U_(j) and differences of them are Beta."""
     cap = windows.shape[1] // 2
@@ -42,7 +48,9 @@ def wrong(windows, n, rank):
 @pytest.mark.parametrize(("n", "rank", "cap"), [(1, 1, 1), (5, 3, 4), (100, 50, 5), (40, 40, 3), (10**6, 10, 4)])
 @x64
 def test_windows_have_the_law_of_uniform_order_statistics(n, rank, cap):
-    zeta = np.asarray(simulate_pool(jax.random.key(1), n, rank, cap, 4096).zeta).reshape(-1, 2 * cap + 1)
+    pool = simulate_pool(jax.random.key(1), n, rank, cap, 8192)
+    assert np.mean(np.exp(pool.log_weight)) == pytest.approx(1.0, abs=1e-3)
+    zeta = np.asarray(pool.zeta).reshape(-1, 2 * cap + 1)[fair(pool)]
     exists = (rank + np.arange(-cap, cap + 1) >= 1) & (rank + np.arange(-cap, cap + 1) <= n)
     assert np.all(np.isfinite(zeta) == exists)
     assert np.all(np.diff(zeta[:, exists], axis=1) > 0)
@@ -51,7 +59,8 @@ def test_windows_have_the_law_of_uniform_order_statistics(n, rank, cap):
 
 @x64
 def test_a_window_with_spacings_of_the_wrong_rank_is_caught():
-    middle = simulate_pool(jax.random.key(1), 40, 20, 5, 4096).zeta[..., 5].ravel()
+    pool = simulate_pool(jax.random.key(1), 40, 20, 5, 8192)
+    middle = pool.zeta[..., 5].ravel()[fair(pool)]
     above, below = (jax.random.exponential(jax.random.key(k), (middle.size, 5)) for k in (2, 3))
     for rank, caught in ((20.0, False), (23.0, True)):
         zeta = np.asarray(outward(middle, above, below, Ranks(40.0, rank)))
@@ -69,7 +78,7 @@ def test_a_window_is_what_sorting_all_records_gives():
 
     prepared, pool = window_model(smooth), Pool(size=8000).pool(smooth)
     windows = jax.jit(lambda t: prepared.windows(prepared.table(t, pool), pool.zeta))(theta)
-    windows = windows.reshape(-1, sorted_.shape[-1])
+    windows = windows.reshape(-1, sorted_.shape[-1])[fair(pool)]
     scale = smooth.channel.law.scale
     assert stats.ks_2samp(np.asarray(scale(windows)), np.asarray(scale(sorted_))).pvalue > LEVEL
     ends = [np.asarray(part[:, -1] - part[:, 0]) for part in (windows, sorted_)]
@@ -248,8 +257,8 @@ def test_levels_lead_outwards_as_logits_do(rank):
 # ---- running sums ---------------------------------------------------------------------------------------------------
 
 
-def by_hand(law, windows, y):
-    """Batch means of the exponential mechanism's density, window by window: (Y, batches)."""
+def by_hand(law, windows, y, pool):
+    """Weighted batch means of the exponential mechanism's density, window by window: (Y, batches)."""
     cap = windows.shape[-1] // 2
     index = np.arange(2 * cap + 2)
     height = np.exp(-law.rate * np.maximum(cap - index, index - cap - 1))
@@ -259,7 +268,7 @@ def by_hand(law, windows, y):
         inner = np.searchsorted(windows[place], y, side="left")
         inner = np.where(y == law.low, np.searchsorted(windows[place], law.low, side="right"), inner)
         found[(slice(None), *place)] = height[inner] / np.sum(height * np.diff(edges))
-    return found.mean(axis=-1)
+    return np.mean(found * np.exp(np.asarray(pool.log_weight)), axis=-1)
 
 
 @pytest.mark.parametrize(
@@ -282,7 +291,7 @@ def test_running_sums_are_means_over_windows(statistic, n, population):
     found = route.by_batch(asked, thetas, y)
     for row, theta in enumerate(thetas):
         windows = np.asarray(prepared.windows(prepared.table(jnp.asarray(theta), pool), pool.zeta))
-        np.testing.assert_allclose(found[row], np.log(by_hand(law, windows, y)), atol=1e-9)
+        np.testing.assert_allclose(found[row], np.log(by_hand(law, windows, y, pool)), atol=1e-9)
 
 
 @x64
@@ -293,7 +302,7 @@ def test_steep_mechanisms_keep_the_digits_of_their_least_density():
     theta, y = np.asarray([0.4]), np.asarray([-0.99, 0.3, 0.99])
     windows = np.asarray(prepared.windows(prepared.table(jnp.asarray(theta), pool), pool.zeta))
     found = route.by_batch(asked, theta[None], y)[0]
-    np.testing.assert_allclose(found, np.log(by_hand(asked.channel.law, windows, y)), atol=1e-9)
+    np.testing.assert_allclose(found, np.log(by_hand(asked.channel.law, windows, y, pool)), atol=1e-9)
 
 
 @x64

@@ -73,7 +73,7 @@ def _reach(n: int, rank: int, cap: int) -> WindowPool:
     first, last = max(rank - cap, 1), min(rank + cap, n)
     low, low_rest = _quantiles(first, n - first + 1)
     high_rest, high = _quantiles(n - last + 1, last)
-    return WindowPool(jnp.zeros(0), jnp.log(low / low_rest), jnp.log(high / high_rest))
+    return WindowPool(jnp.zeros(0), jnp.zeros(0), jnp.log(low / low_rest), jnp.log(high / high_rest))
 
 
 def _quantiles(a: float, b: float) -> tuple[float, float]:

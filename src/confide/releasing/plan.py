@@ -153,7 +153,7 @@ def check_computed(statistic: Statistic) -> None:
     if not (statistic.averages or statistic.totals or statistic.ranked or statistic.per_record or statistic.tallies):
         raise IncompatibleError(
             f"{statistic!r} is neither a sum nor a rank nor counts nor a value of each record, which is what engines "
-            "compute in whole numbers; it can be modelled, and Release(channel, value) takes what somebody else published"
+            "compute in whole numbers; it can be modelled, and Release(channel, value) takes what others published"
         )
 
 

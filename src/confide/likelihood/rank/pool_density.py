@@ -60,19 +60,19 @@ class WindowModel(eqx.Module):
         return window_values(table, zeta, self.low, self.high)
 
     def log_terms(self, theta: jax.Array, pool: WindowPool, y: jax.Array) -> jax.Array:
-        """log g(y | window) for y (Y,) and all windows: (Y, batches, L), with the right derivative in θ of its mean.
+        """log g(y | window)·weight for y (Y,) and all windows (Y, batches, L): the right derivative in θ of its mean.
 
         Where the pathwise derivative does not exist the windows are held, and each term carries its score instead.
         """
         table = self.table(theta, pool)
         if self.continuous:
             windows = self.windows(table, pool.zeta)
-            return jax.vmap(lambda value: self.law.log_prob(value, windows))(y)
+            return jax.vmap(lambda value: self.law.log_prob(value, windows))(y) + pool.log_weight
         still = jax.lax.stop_gradient(table)
         windows = self.windows(still, pool.zeta)
         score = window_score(still, pool.zeta, self.ranks)
         tilt = score @ (theta - jax.lax.stop_gradient(theta))
-        return jax.vmap(lambda value: self.law.log_prob(value, windows))(y) + tilt
+        return jax.vmap(lambda value: self.law.log_prob(value, windows))(y) + tilt + pool.log_weight
 
 
 def log_density(model: WindowModel, theta: jax.Array, pool: WindowPool, y: jax.Array) -> jax.Array:
@@ -88,9 +88,10 @@ def log_batches(model: WindowModel, theta: jax.Array, pool: WindowPool, y: jax.A
 
 
 def below(model: WindowModel, theta: jax.Array, pool: WindowPool, y: jax.Array) -> jax.Array:
-    """P(Y ≤ y | θ) for y (Y,): the mean over the pool."""
+    """P(Y ≤ y | θ) for y (Y,): the mean over the pool, whose weights add up to one, so that it ends at one."""
     windows = model.windows(model.table(theta, pool), pool.zeta)
-    return jax.lax.map(lambda value: jnp.mean(model.law.cdf(value, windows)), y)
+    weight = jax.nn.softmax(pool.log_weight, axis=(0, 1))
+    return jax.lax.map(lambda value: jnp.sum(weight * model.law.cdf(value, windows)), y)
 
 
 def log_density_error(
@@ -121,15 +122,17 @@ def slopes(
 ) -> Slopes:
     """Densities and derivatives at y (Y,), batch by batch; `tangent` is ∂table/∂θ, with θ's components first."""
 
-    def density(windows: jax.Array) -> jax.Array:
-        return jnp.exp(jax.vmap(lambda value: model.law.log_prob(value, windows))(y))
+    def density(windows: jax.Array, log_weight: jax.Array) -> jax.Array:
+        return jnp.exp(jax.vmap(lambda value: model.law.log_prob(value, windows))(y) + log_weight)
 
-    def fisher(zeta: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
-        p = density(model.windows(table, zeta))
+    def fisher(batch: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array, jax.Array]:
+        zeta, log_weight = batch
+        p = density(model.windows(table, zeta), log_weight)
         estimate = p @ window_score(table, zeta, model.ranks) / zeta.shape[0]
         return jnp.mean(p, axis=-1), estimate.T, estimate.T
 
-    def moving(zeta: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
+    def moving(batch: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array, jax.Array]:
+        zeta, log_weight = batch
         cap = zeta.shape[-1] // 2
         middle = zeta[:, cap]
         flow, stretch = table.flow(middle)
@@ -148,11 +151,11 @@ def slopes(
         path = jax.vmap(lambda change: along(still, change))(tangent)
         zero = jax.tree.map(jnp.zeros_like, table)
         drift = jax.vmap(lambda speed: along(ratio * speed[:, None], zero), in_axes=-1)(flow)
-        p, push = jax.linearize(density, windows)
+        p, push = jax.linearize(lambda moved: density(moved, log_weight), windows)
         by_path, by_drift = (jax.vmap(push)(part) for part in (path, drift))
         weight = (model.ranks.rank - (model.ranks.n + 1.0) * sigmoid(middle))[:, None] * flow + stretch
         pathwise = jnp.mean(by_path, axis=-1)
         anchored = pathwise + jnp.mean(by_drift, axis=-1) + (p @ weight / zeta.shape[0]).T
         return jnp.mean(p, axis=-1), pathwise, anchored if model.regular else pathwise
 
-    return Slopes(*jax.lax.map(moving if model.continuous else fisher, pool.zeta))
+    return Slopes(*jax.lax.map(moving if model.continuous else fisher, (pool.zeta, pool.log_weight)))

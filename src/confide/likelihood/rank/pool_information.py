@@ -48,7 +48,10 @@ def grid(model: WindowModel, table: QuantileTable | StepTable, pool: WindowPool)
     """Nodes of y and their weights."""
     windows = model.windows(table, pool.zeta[:_TRIAL])
     y = model.law.sample(jax.random.key(0), windows).ravel()
-    ends = jnp.quantile(y, _LEVELS)
+    weight = jnp.exp(pool.log_weight[:_TRIAL].ravel())
+    order = jnp.argsort(y)
+    share = jnp.cumsum(weight[order])
+    ends = jnp.interp(_LEVELS, share / share[-1], y[order])
     centre = ends[_LEVELS.size // 2]
     left, right = centre - ends[0], ends[-1] - centre
     beyond = [ends[0] - 0.3 * left * jnp.cumsum(_GROWTH), ends[-1] + 0.3 * right * jnp.cumsum(_GROWTH)]

@@ -54,6 +54,7 @@ class Ranked(NamedTuple):
     order: NDArray[np.intp]
     window: NDArray[np.intp]
     jumps: Floats
+    weight: Floats
 
     @classmethod
     def of(cls, model: WindowModel, pool: WindowPool) -> Ranked:
@@ -61,14 +62,15 @@ class Ranked(NamedTuple):
         batches, _, ranks = pool.zeta.shape
         order = np.argsort(np.asarray(pool.zeta).reshape(batches, -1), axis=1, kind="stable")
         law = cast(ExponentialLaw, model.law)
-        return cls(law, order, order // ranks, np.diff(_heights(law))[order % ranks])
+        jumps = np.diff(_heights(law))[order % ranks]
+        return cls(law, order, order // ranks, jumps, np.exp(np.asarray(pool.log_weight)))
 
     def means(self, values: Floats, y: Floats, score: Floats | None = None) -> Floats:
         """Batch means of the density at y, and of it times scores (batches, windows, d): (1 + d, batches, Y)."""
         law, height = self.law, _heights(self.law)
         batches, windows, _ = values.shape
         # one over Σ height·length, each length a difference of neighbours
-        share = 1.0 / (height[-1] * law.high - height[0] * law.low - values @ np.diff(height)) / windows
+        share = self.weight / (height[-1] * law.high - height[0] * law.low - values @ np.diff(height)) / windows
         ranked = np.take_along_axis(values.reshape(batches, -1), self.order, axis=1)
         # the lower end belongs to the first interval that has a length
         places = [np.maximum(np.searchsorted(v, y), np.searchsorted(v, law.low, side="right")) for v in ranked]
