@@ -161,4 +161,13 @@ def test_several_sums_are_jointly_normal_given_n():
         + stats.multivariate_normal.logpdf(y[1:], n * mean, n * covariance + sigma**2 * np.eye(2))
         for n in range(150, 251)
     ])  # fmt: skip
-    assert float(model.log_likelihood(theta, y)) == pytest.approx(expected, abs=1e-8)
+    with pytest.warns(cf.ApproximationWarning, match="the normal law stands in"):
+        found = float(model.log_likelihood(theta, y))
+    assert found == pytest.approx(expected, abs=1e-8)
+
+
+def test_where_the_normal_law_stands_in_it_is_said():
+    """One or two records of which a sum has hardly any law that an inversion settles."""
+    channel = cf.Channel(cf.Sum(["1", "abs(x)"], bounds=(-1, 3)), cf.Laplace(cf.PureDP(1.0)))
+    with pytest.warns(cf.ApproximationWarning, match="1 of 1 likelihoods"):
+        cf.Model(cf.populations.normal_mean(), channel).log_likelihood(0.0, (-4.99, 8.96))

@@ -7,10 +7,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import jax
+import numpy as np
+from numpy.typing import NDArray
 
 from confide.errors import InvalidArgument
 from confide.likelihood.route import Floats, Route
 from confide.model import Model
+
+Mask = NDArray[np.bool_]
 
 
 class Joint(ABC):
@@ -49,6 +53,11 @@ class Joint(ABC):
     @abstractmethod
     def log_likelihood(self, thetas: Any, values: Sequence[Any]) -> Floats:
         """The same at all θ (M, d), which are concrete: shape (M,)."""
+
+    def with_approximate(self, thetas: Any, values: Sequence[Any]) -> tuple[Floats, Mask]:
+        """The same, and at which θ its error is not known."""
+        found = self.log_likelihood(thetas, values)
+        return found, np.full(found.shape, self.approximate)
 
 
 def checked(models: Sequence[Model], routes: Sequence[Route], values: Sequence[Any]) -> tuple[Any, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -9,7 +10,7 @@ from typing import Any, NoReturn
 import jax
 import numpy as np
 
-from confide.errors import IncompatibleError
+from confide.errors import ApproximationWarning, IncompatibleError
 from confide.likelihood.route import Floats, Route, require_finite
 from confide.likelihood.totals.cells import PrivateCells
 from confide.likelihood.totals.number import NumberPrior
@@ -58,8 +59,13 @@ class OverNumbers(Route):
         self.log_prob(model, thetas, values)
 
     def log_likelihood(self, model: Model, thetas: Any, values: Any) -> Floats:
-        """log p(y | θ) for all θ and values."""
-        each = [private_law((model,), (value,), NumberPrior()).log_likelihood(thetas) for value in np.asarray(values)]
+        """log p(y | θ) for all θ and values; where the normal law stands in, with a warning."""
+        laws = [private_law((model,), (value,), NumberPrior()) for value in np.asarray(values)]
+        each, approximate = zip(*(law.with_approximate(thetas, ()) for law in laws), strict=True)
+        if np.any(approximate):
+            told = f"{np.sum(approximate):,} of {np.size(approximate):,} likelihoods of {model.channel.statistic}"
+            words = "the normal law stands in for that of the records, and its error is not known"
+            warnings.warn(f"in {told} {words}", ApproximationWarning, stacklevel=4)
         return require_finite(model, thetas, values, np.stack(each, axis=1))
 
     def information(self, model: Model, thetas: Any) -> NoReturn:

@@ -24,7 +24,7 @@ from scipy.special import logsumexp
 
 from confide.channel import Channel
 from confide.errors import IncompatibleError
-from confide.likelihood.joint_law import Joint, checked
+from confide.likelihood.joint_law import Joint, Mask, checked
 from confide.likelihood.mean.normal import Normal, convolved
 from confide.likelihood.mean.same_records import SameRecords, log_density_of_many
 from confide.likelihood.record_law.moments import law_for, moments
@@ -150,13 +150,18 @@ class PrivateNumber(Joint):
 
     def log_likelihood(self, thetas: Any, values: Sequence[Any] = ()) -> Floats:
         """log Σ_n w(n) p_n(y | θ) at all θ."""
+        return self.with_approximate(thetas, values)[0]
+
+    def with_approximate(self, thetas: Any, values: Sequence[Any] = ()) -> tuple[Floats, Mask]:
+        """The same, and where the normal law of few records stands in for theirs."""
         del values
         thetas = np.asarray(thetas, dtype=np.float64)
-        found = np.empty(len(thetas))
+        found, approximate = np.empty(len(thetas)), np.empty(len(thetas), dtype=bool)
         for group, terms in self.number_terms(thetas):
             with np.errstate(divide="ignore"):
                 found[group] = logsumexp(terms.log_terms, axis=1)
-        return found
+            approximate[group] = terms.approximate or self.approximate
+        return found, approximate
 
     def number_terms(self, thetas: Floats) -> list[tuple[NDArray[np.intp], NumberTerms]]:
         """log w(n) p_n(y | θ) for every n that counts, in groups of θ."""
