@@ -95,6 +95,9 @@ def test_noise_is_as_many_times_as_large(at_most):
             assert many.law.noise.scale == pytest.approx(at_most * one.law.noise.scale, rel=tight)
             assert many.guarantee == one.guarantee == mechanism.privacy
     assert cf.Channel(cf.Count().per_person("who", 3), NOISE).guarantee_between("replace-one") == cf.PureDP(2.0)
+    # one row that becomes another person's: both may have other rows used, -1 and 1 for 1 and -1
+    signed = cf.Sum("cost", bounds={"cost": (-1, 1)}).per_person("who", 1)
+    assert cf.Channel(signed, NOISE).guarantee_between("replace-one") == cf.PureDP(4.0)
 
 
 def test_a_database_uses_the_same_rows(postgres):
