@@ -290,11 +290,16 @@ def test_files_of_rows(tmp_path):
 def test_what_imputation_did_to_rows_is_told():
     from confide.published.imputation import effect
 
-    release = cf.release(channel(["age"], categories=None, bounds={"age": (18, 90)}), table(), missing={"age": 20.0})
-    assert "age by 20" in effect(release)
-    assert "up to 0.72" in effect(release)
+    one = cf.release(channel(["age"], categories=None, bounds={"age": (18, 90)}), table(), missing={"age": 20.0})
+    assert "by 20 before the mean of age" in effect(one)
+    assert "up to 0.7;" in effect(one)  # one column of numbers: all of them are known to have been 20
+    assert one.present(missing=2).channel.n == one.channel.n - 2
+    two = channel(["age", "cost"], categories=None, bounds={"age": (18, 90), "cost": (0, 100)})
+    rows = cf.release(two, table(), missing={"age": 20.0, "cost": 1.0})
+    assert "age by 20 and cost by 1" in effect(rows)
+    assert "the mean of age by up to 0.72, of cost by up to 1" in effect(rows)
     with pytest.raises(IncompatibleError, match="rows"):
-        release.present(missing=2)
+        rows.present(missing=2)
 
 
 def test_the_ledger_knows_the_same_rows_again(tmp_path):

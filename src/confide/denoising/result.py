@@ -99,7 +99,7 @@ class TrueCounts:
         >>> ages = cf.Histogram("age", edges=[0, 18, 40, 65, 90])
         >>> counts = cf.Release(cf.Channel(ages, cf.Laplace(scale=2.0, step=1)), [0.0, 230.0, 310.0, 250.0, 120.0, 0.0])
         >>> cf.denoise(counts).quantile(0.5), cf.denoise(counts).quantile(0.25)
-        ((18.0, 40.0), (0.0, 18.0))
+        ((18.0, 40.0), (0.0, 40.0))
         """
         if not self.edges:
             raise IncompatibleError("a quantile needs cells of one column of numbers; denoise a Histogram with edges")
