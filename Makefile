@@ -37,13 +37,15 @@ test: lint
 test-slow: $(STAMP)
 	$(BIN)/python -m pytest -n auto -m slow
 
-# The explorer in a real browser, which comes from the system's packages: installed where that is allowed.
+# The explorer in a real browser, which comes from the system's packages: installed where that is allowed. What fails is
+# asked once more, by itself, for a browser keeps its own time.
 CHROMIUM ?= /usr/bin/chromium
 test-browser: $(STAMP)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[browser]"
 	@test -x $(CHROMIUM) || { test "$$(id -u)" = 0 && apt-get update --quiet=2 && apt-get install --quiet=2 --yes chromium; } \
 	  || { echo "Install chromium (apt-get install chromium), or say where it is: make test-browser CHROMIUM=..." >&2; exit 1; }
-	CHROMIUM=$(CHROMIUM) XLA_FLAGS="$(HURRY) $$XLA_FLAGS" $(BIN)/python -m pytest -n 0 -m browser tests/explorer/browser
+	export CHROMIUM=$(CHROMIUM) XLA_FLAGS="$(HURRY) $$XLA_FLAGS" && $(BIN)/python -m pytest -n 0 -m browser tests/explorer/browser \
+	  || $(BIN)/python -m pytest -n 0 -m browser --last-failed --last-failed-no-failures none tests/explorer/browser
 
 # Spark in local mode; it needs Java, and pyspark is large, so it is no part of the other targets.
 test-spark: $(STAMP)
