@@ -75,3 +75,23 @@ def test_what_has_no_likelihood_is_said():
     four = cf.Release(cf.Channel(cf.Histogram("x", categories=["a", "b", "c"]), noise), [3.0, 4.0, 5.0, 6.0])
     with pytest.raises(cf.IncompatibleError, match="number of records in the prior"):
         cf.infer(cf.populations.categorical(4), four, {"probabilities": dist.Dirichlet(np.ones(4))})
+
+
+@pytest.mark.parametrize("scale", [1e-4, 3.0])
+def test_information_at_an_assumed_number_is_that_of_the_best_linear_combination(scale):
+    """The inverse of what is left of θ and n together; and without noise the information of a multinomial."""
+    rate, n = 1.3, 80
+    model = cf.Model(
+        cf.populations.exponential(), cf.Channel(cf.Histogram("x", edges=[1, 2]), cf.Gaussian(scale=scale))
+    )
+    ends = np.array([0.0, 1.0, 2.0, np.inf])
+    above = np.exp(-rate * ends)
+    q, slope = -np.diff(above), np.diff(np.append(ends[:-1], 0.0) * above)
+    terms = np.stack([n * slope, q], axis=1)
+    covariance = n * (np.diag(q) - np.outer(q, q)) + scale**2 * np.eye(3)
+    variance = np.linalg.inv(terms.T @ np.linalg.inv(covariance) @ terms)[0, 0]
+    found = cf.information(model, rate, n=n)
+    assert float(found.matrix[0, 0]) == pytest.approx(1 / variance, rel=1e-6)
+    assert not found.exact
+    if scale < 1:
+        assert float(found.matrix[0, 0]) == pytest.approx(n * np.sum(slope**2 / q), rel=1e-6)

@@ -10,13 +10,13 @@ import numpy as np
 
 from confide.errors import IncompatibleError
 from confide.likelihood.cumulative import tails
-from confide.likelihood.route import Floats, Route, require_finite
+from confide.likelihood.route import Derived, Floats, Route, require_finite
 from confide.model import Model
 from confide.processing import Processed
 
 
 @dataclass(frozen=True)
-class Censored(Route):
+class Censored(Derived):
     """Another route's law of one number Y, of which it is known only where it lies.
 
     An exact number has the route's density. Otherwise P(low ≤ Y < high) is a difference of two tails, of those on the
@@ -25,21 +25,6 @@ class Censored(Route):
 
     inner: Route
     processed: Processed
-
-    @property
-    def name(self) -> str:  # type: ignore[override]
-        """That of the law."""
-        return self.inner.name
-
-    @property
-    def error(self) -> str:  # type: ignore[override]
-        """That of the law."""
-        return self.inner.error
-
-    @property
-    def approximate(self) -> bool:  # type: ignore[override]
-        """Whether the law is."""
-        return self.inner.approximate
 
     @property
     def for_many_thetas(self) -> bool:  # type: ignore[override]

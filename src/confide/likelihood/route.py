@@ -152,6 +152,32 @@ class Route(ABC):
         return found, np.zeros_like(found)
 
 
+class Derived(Route):
+    """A route by another one, `inner`, which says what that one says of itself unless it knows better."""
+
+    inner: Route
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """The inner one's."""
+        return self.inner.name
+
+    @property
+    def error(self) -> str:  # type: ignore[override]
+        """The inner one's."""
+        return self.inner.error
+
+    @property
+    def approximate(self) -> bool:  # type: ignore[override]
+        """As the inner one."""
+        return self.inner.approximate
+
+    @property
+    def for_many_thetas(self) -> bool:  # type: ignore[override]
+        """As the inner one."""
+        return self.inner.for_many_thetas
+
+
 def require_finite(model: Model, thetas: Any, values: Any, found: Any) -> Floats:
     """log p (M, Y) in NumPy, or an error that says at which y it is not a number, or underflows for every θ."""
     log_p, thetas = np.asarray(found), np.asarray(thetas)

@@ -12,7 +12,7 @@ import numpy as np
 
 from confide.channel import Channel
 from confide.errors import IncompatibleError
-from confide.likelihood.route import Floats, Route
+from confide.likelihood.route import Derived, Floats, Route
 from confide.model import Model
 from confide.statistic import Mean
 from confide.statistic.columns import ColumnBounds
@@ -35,30 +35,10 @@ def as_mean(model: Model) -> Model:
 
 
 @dataclass(frozen=True)
-class Scaled(Route):
+class Scaled(Derived):
     """A route to the law of a mean, for a sum of so many records."""
 
     inner: Route
-
-    @property
-    def name(self) -> str:  # type: ignore[override]
-        """The mean's."""
-        return self.inner.name
-
-    @property
-    def error(self) -> str:  # type: ignore[override]
-        """The mean's."""
-        return self.inner.error
-
-    @property
-    def approximate(self) -> bool:  # type: ignore[override]
-        """As for the mean."""
-        return self.inner.approximate
-
-    @property
-    def for_many_thetas(self) -> bool:  # type: ignore[override]
-        """As for the mean."""
-        return self.inner.for_many_thetas
 
     @property
     def falls_back_to(self) -> str | None:  # type: ignore[override]
