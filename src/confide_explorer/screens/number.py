@@ -14,7 +14,7 @@ from confide.published import Release
 from confide.published.errors import FileError
 from confide.published.file import parse
 from confide.reporting import learning, publishing  # noqa: F401  # register their contents
-from confide.reporting.content import content, within
+from confide.reporting.content import Picture, content, within
 from confide.reporting.publishing import published
 from confide.reporting.script import script
 from confide.reporting.source import Unwritable, source
@@ -123,7 +123,7 @@ def _beside(release: Release, found: Any) -> Table:
 def _counts(release: Release, state: PageState) -> Answer:
     reader = FieldReader(state)
     total = reader("total", _total) if state.total else None
-    known = denoise(release, totals=total, nonnegative=True)
+    known = denoise(release, totals=total)
     lows, highs = known.interval(0.9).T
     each = zip(known.cells, np.ravel(release.value).tolist(), known.mean, known.sd, lows, highs, strict=True)
     rows = [
@@ -132,13 +132,14 @@ def _counts(release: Release, state: PageState) -> Answer:
     ]
     try:
         given = "" if total is None else f", totals={total!r}"
-        lines = [f"release = {source(release)}", f"print(cf.denoise(release, nonnegative=True{given}))"]
+        lines = [f"release = {source(release)}", f"print(cf.denoise(release{given}))"]
         code = complete(lines)
     except Unwritable as error:
         code = f"# the release is not written here: it holds {error}"
     return Answer(
-        f"What the true counts were: {known.prior}; {known.totals}.",
+        f"What the true counts were, each within its interval with 90% probability ({known.prior}; {known.totals}).",
         tables=(table("Counts", ("cell", "published", "estimate", "±", "90% interval"), rows),),
+        drawings=(drawing(Picture(known.plot(), "The true counts, with 90% intervals.")),),
         notes=(*_origin(release), f"Published: {published(release)}.", *str(release.channel).splitlines()),
         script=code,
     )

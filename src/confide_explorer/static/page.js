@@ -62,4 +62,7 @@ addEventListener("pagehide", () => {
   for (const place of document.querySelectorAll("[data-job]")) navigator.sendBeacon(`/job/${place.dataset.job}/leave`);
 });
 
+// on a phone the list of screens is wider than the page
+document.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+
 follow();
