@@ -214,12 +214,12 @@ def test_a_cell_has_the_same_name_in_every_process():
     """Else a study that was killed would begin again, with other draws."""
     program = (
         "import confide as cf, numpyro.distributions as dist\n"
-        "from confide.design.studies.study_cache import describe\n"
+        "from confide.design.studies.study_cache import assumed, describe\n"
         "from confide.prior import Prior\n"
         "population = cf.populations.normal_variance()\n"
         "channel = cf.Channel(cf.Mean('abs(x)', bounds=(-10, 10)), cf.Gaussian(cf.GDP(1.0)), n=100)\n"
         "prior = Prior.of(population, {'variance': dist.Uniform(0.01, 60.0)})\n"
-        "print(describe(channel, population, prior, {'theta': [2.0]}))"
+        "print(describe(channel, assumed(population, prior), {'theta': [2.0]}))"
     )
     texts = [
         subprocess.run(

@@ -34,22 +34,22 @@ from confide.statistic.transform import Function
 _FORMAT = 2
 
 
-def describe(
-    strategy: Channel | Pilot | Adaptive, population: Population, prior: Prior, settings: Mapping[str, Any]
-) -> str:
-    """Everything that a cell's numbers depend on, as a text."""
+def assumed(population: Population, prior: Prior) -> dict[str, Any]:
+    """What all cells of a study share."""
     # numpyro keeps a distribution's parameters in an order that changes from process to process: draws do not
     draws = np.asarray(prior.probes)[:8]
     with jax.enable_x64(True):
         densities = np.asarray(prior.log_prob(jnp.asarray(draws)))
-    content = {
+    return {
         "format": _FORMAT,
         "population": [repr(population), _spoken(population.family), _fingerprint(population)],
         "prior": [repr(prior), _rounded(draws), _rounded(densities)],
-        "strategy": repr(strategy),
-        **settings,
     }
-    return json.dumps(content, sort_keys=True)
+
+
+def describe(strategy: Channel | Pilot | Adaptive, shared: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
+    """Everything that a cell's numbers depend on, as a text."""
+    return json.dumps({**shared, "strategy": repr(strategy), **settings}, sort_keys=True)
 
 
 def _spoken(family: Any) -> str:
@@ -127,15 +127,17 @@ class StudyCache:
         return content["numbers"] if content.get("description") == description else None
 
     def write(self, description: str, numbers: Mapping[str, Any]) -> None:
-        """Keep the numbers of a cell: a new file takes the place of the old one in one step."""
+        """Keep the numbers of a cell: a new file takes the place of the old one in one step.
+
+        It is not waited for the disk, which takes four times as long as all else: what a loss of power leaves half
+        written is no JSON, and its cell is computed again.
+        """
         if self.folder is None:
             return
         handle, temporary = tempfile.mkstemp(dir=self.folder, suffix=".part")
         try:
             with os.fdopen(handle, "w", encoding="utf-8") as file:
                 json.dump({"description": description, "numbers": dict(numbers)}, file)
-                file.flush()
-                os.fsync(file.fileno())
             Path(temporary).replace(self._file(description))
         except BaseException:
             Path(temporary).unlink(missing_ok=True)

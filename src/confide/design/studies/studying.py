@@ -21,7 +21,7 @@ from confide.design.levels import level_of, with_privacy
 from confide.design.points import Points, prior_points
 from confide.design.studies.piloting import Pilot
 from confide.design.studies.simulate import PROBS, StudyCell, simulate
-from confide.design.studies.study_cache import StudyCache, describe, require_text
+from confide.design.studies.study_cache import StudyCache, assumed, describe, require_text
 from confide.errors import InvalidArgument
 from confide.likelihood import Route
 from confide.population import Population
@@ -104,7 +104,13 @@ def study(
     check_executor(executor)
     random, store = as_key(key), StudyCache(path)
     cells = _cells(named, privacy, truths, believed)
-    texts = [_described(cell, population, believed, count, random, route, store) for _, cell in cells]
+    settings = assumed(population, believed) | {
+        "releases": count,
+        "key": np.asarray(jax.random.key_data(random)).tolist(),
+        "route": route if isinstance(route, str) else repr(route),
+        "probs": PROBS,
+    }
+    texts = [_described(cell, settings, store) for _, cell in cells]
     known = {text: store.read(text) for text in dict.fromkeys(texts)}
     missing = [text for text, numbers in known.items() if numbers is None]
     at = {text: cell for text, (_, cell) in zip(texts, cells, strict=True)}
@@ -124,20 +130,11 @@ def study(
     return Study(_frame(rows), len(missing), len(cells) - len(missing), tuple(dict.fromkeys(notes)))
 
 
-def _described(
-    cell: StudyCell, population: Population, prior: Prior, count: int, key: jax.Array, route: Any, store: StudyCache
-) -> str:
+def _described(cell: StudyCell, shared: Mapping[str, Any], store: StudyCache) -> str:
     """What the numbers of a cell depend on."""
     if store.folder is not None:
         require_text(cell.strategy)
-    settings = {
-        "theta": None if cell.theta is None else cell.theta.tolist(),
-        "releases": count,
-        "key": np.asarray(jax.random.key_data(key)).tolist(),
-        "route": route if isinstance(route, str) else repr(route),
-        "probs": PROBS,
-    }
-    return describe(cell.strategy, population, prior, settings)
+    return describe(cell.strategy, shared, {"theta": None if cell.theta is None else cell.theta.tolist()})
 
 
 def _simulated(
