@@ -16,6 +16,7 @@ integrated over y (`records_information`).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -25,13 +26,15 @@ import numpy as np
 
 from confide.errors import IncompatibleError, InvalidArgument
 from confide.likelihood.completed import Completed
+from confide.likelihood.local import records_information
 from confide.likelihood.local.binned import Binned, bin_values, count_values
 from confide.likelihood.local.density import log_density
 from confide.likelihood.local.noisy_record import Moving, NoisyRecord, local
-from confide.likelihood.local.records_information import TAIL, fisher, spread
+from confide.likelihood.local.records_information import TAIL, spread
 from confide.likelihood.local.shared_nodes import SharedNodes
 from confide.likelihood.record_law.record import Floats
 from confide.likelihood.route import Route, require_finite
+from confide.likelihood.score_integral import Told
 
 if TYPE_CHECKING:
     from confide.model import Model
@@ -136,13 +139,12 @@ class PerRecord(Route):
             return bin_values(densities, one.breaks(densities), 1.0 / one.noise.scale, values)
         return bin_values(densities, spread(one.noise, values.min(), values.max()), 0.0, values)
 
-    def information(self, model: Model, thetas: Any) -> jax.Array:
-        """n ∫ (∂p)(∂p)ᵀ/p dy at each θ, on panels of y that are halved until it stands still."""
+    def told(self, model: Model, thetas: Any) -> Iterator[list[Told]]:
+        """On panels of y that are halved until what they tell stands still."""
         one, thetas = local(model), _as_thetas(model, thetas)
         size = _MOST_INFORMATION if one.still else 1
-        batches = np.split(thetas, range(size, len(thetas), size))
-        each = [fisher(one, one.densities(batch, TAIL * one.noise.scale)) for batch in batches]
-        return jax.device_put(model.channel.n * np.concatenate(each))
+        for batch in np.split(thetas, range(size, len(thetas), size)):
+            yield from records_information.told(one, one.densities(batch, TAIL * one.noise.scale))
 
 
 def _as_thetas(model: Model, thetas: Any) -> Floats:

@@ -11,6 +11,7 @@ masses between the thresholds of s from the distribution function, or sums over 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
@@ -26,6 +27,7 @@ from confide.likelihood.record_law.pieces import pieces_of, s_at
 from confide.likelihood.record_law.record import Floats, RecordLaw, log_mass
 from confide.likelihood.record_law.traced import points
 from confide.likelihood.route import Route
+from confide.likelihood.score_integral import Told
 from confide.mechanism import ResponseLaw
 from confide.population import Population, tails, tiles
 from confide.statistic import Statistic
@@ -160,14 +162,14 @@ class Response(Route):
         tau = _probabilities(member, float(law.keep), cells.weights_at(_as_thetas(model, thetas)))
         return np.asarray(np.log(tau) @ counts.T)
 
-    def information(self, model: Model, thetas: Any) -> jax.Array:
-        """n Σ_l (∂τ_l)(∂τ_l)ᵀ/τ_l."""
+    def told(self, model: Model, thetas: Any) -> Iterator[list[Told]]:
+        """By one answer: (∂τ_l)(∂τ_l)ᵀ/τ_l is summed over the levels."""
         law, (cells, member) = _parts(model)
         keep, thetas = float(law.keep), _as_thetas(model, thetas)
         tau = _probabilities(member, keep, cells.weights_at(thetas))
         flat = (1.0 - keep) / (len(member) - 1)
         slopes = (keep - flat) * np.einsum("lj,tjd->tld", member, cells.slopes_at(thetas))
-        return jax.device_put(model.channel.n * np.einsum("tl,tli,tlj->tij", 1.0 / tau, slopes, slopes))
+        yield from ([Told.by_slopes(np.ones(len(member)), *parts)] for parts in zip(tau, slopes, strict=True))
 
 
 def _parts(model: Model) -> tuple[ResponseLaw, tuple[ResponseCells | RecordLaw, Floats]]:

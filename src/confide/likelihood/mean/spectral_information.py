@@ -1,16 +1,15 @@
-"""Fisher information by the spectral route: F = ∫ score scoreᵀ p dy, the score by differentiating the inversion.
+"""What y tells about θ by the spectral route: the score by differentiating the inversion.
 
-Panels in y are halved until what is integrated, p and p times the square of each score, is the polynomial through its
-nodes (`y_rules`); on a lattice the integral is a sum.
+Panels in y are halved until p, and p times the square of each score, is the polynomial through its nodes (`y_rules`);
+on a lattice the points of y are taken one by one.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
-import jax
 import numpy as np
 from numpy.typing import NDArray
 
@@ -23,8 +22,7 @@ from confide.likelihood.mean import told_by_masses
 from confide.likelihood.mean.at_once import MOST, invert_at_once, serves
 from confide.likelihood.mean.y_rules import (
     FRACTIONS,
-    LARGEST_DOUBT,
-    Told,
+    ToldOnPanels,
     lattice_rule,
     narrowed,
     panel_edges,
@@ -37,6 +35,7 @@ from confide.likelihood.noise.channel import lattice_period, noise_step
 from confide.likelihood.noise.lattice import lattice_spacing
 from confide.likelihood.record_law.moments import Nodes, law_for, moments_at, nodes_at
 from confide.likelihood.record_law.record import ORDER
+from confide.likelihood.score_integral import Tells, certain
 from confide.likelihood.slow_inversion.pairs import SETTLED, invert_slowly_with_score
 from confide.likelihood.slow_inversion.sums import sums_at
 
@@ -72,45 +71,68 @@ _UNNOTICED = 1e6
 _MOST_KINKS = 300
 
 
-def spectral_information(model: Model, thetas: Floats) -> jax.Array:
-    """F(θ) for each θ of (M, d): shape (M, d, d)."""
+def told(model: Model, thetas: Floats) -> Sequence[Iterable[Tells]]:
+    """What y tells at each θ of (M, d)."""
     known = _by_masses(model, thetas)
     if known is not None:
-        return jax.device_put(known)
-    result = np.zeros((len(thetas), thetas.shape[1], thetas.shape[1]))
-    told = np.flatnonzero(_varies(model, thetas))
-    left = told[~_quickly(model, thetas[told], result, told)] if 0 < told.size <= MOST else told
-    for group in plan(model, thetas[left]) if left.size else ():
-        found, sure = _integrate(model, group, group.thetas, invert_slowly_with_score if group.slow else _scores)
-        if not np.all(sure) and not group.slow:
-            found[~sure], sure[~sure] = _integrate(model, group, group.thetas[~sure], invert_slowly_with_score)
-        if not np.all(sure):
-            raise AccuracyError(
-                f"the transform of {model.channel.statistic} with n = {model.channel.n} decays too slowly to be "
-                "inverted; use method='replicates', or 'normal' for an approximation"
-            )
-        result[left[group.index]] = found
-    return jax.device_put(result)
+        return known
+    result: list[Iterable[Tells]] = [certain(thetas.shape[1])] * len(thetas)
+    left = np.flatnonzero(_varies(model, thetas))
+    if 0 < left.size <= MOST:
+        left = _tell(model, thetas, left, plan(model, thetas[left], checked=False), _without_a_compiler, result)
+    if left.size:
+        left = _tell(model, thetas, left, plan(model, thetas[left]), _compiled, result)
+    if left.size:
+        raise AccuracyError(
+            f"the transform of {model.channel.statistic} with n = {model.channel.n} decays too slowly to be "
+            "inverted; use method='replicates', or 'normal' for an approximation"
+        )
+    return result
 
 
-def _quickly(model: Model, thetas: Floats, result: Floats, places: NDArray[np.intp]) -> NDArray[np.bool_]:
-    """F at a few θ by what need not be compiled, put in their places of the result; and which of them that served."""
-    done = np.zeros(len(thetas), dtype=bool)
-    for group in plan(model, thetas, checked=False):
-        quick = serves(group.inversion.transform) and not group.slow
-        for scores in (invert_at_once, invert_slowly_with_score) if quick else ():
-            index = group.index[~done[group.index]]
+Scores = Callable[[Group, Floats, Floats], tuple[Floats, Floats, Floats]]
+
+
+def _without_a_compiler(group: Group) -> tuple[Scores, ...]:
+    """How scores are found at a few θ."""
+    quick = serves(group.inversion.transform) and not group.slow
+    return (invert_at_once, invert_slowly_with_score) if quick else ()
+
+
+def _compiled(group: Group) -> tuple[Scores, ...]:
+    return (invert_slowly_with_score,) if group.slow else (_scores, invert_slowly_with_score)
+
+
+def _tell(
+    model: Model,
+    thetas: Floats,
+    places: NDArray[np.intp],
+    groups: Iterable[Group],
+    ways: Callable[[Group], tuple[Scores, ...]],
+    result: list[Iterable[Tells]],
+) -> NDArray[np.intp]:
+    """Put what y tells at θ of such groups in their places of the result: by the first way that reaches its accuracy.
+
+    Returned are the places that are left.
+    """
+    left = []
+    for group in groups:
+        index = places[group.index]
+        for scores in ways(group):
             if index.size:
-                found, sure = _integrate(model, group, thetas[index], scores)
-                result[places[index[sure]]], done[index] = found[sure], sure
-    return done
+                found, sure = _settled_at(model, group, thetas[index], scores)
+                for place in np.flatnonzero(sure):
+                    result[index[place]] = [found[place]]
+                index = index[~sure]
+        left.append(index)
+    return np.sort(np.concatenate(left))
 
 
-def _by_masses(model: Model, thetas: Floats) -> Floats | None:
-    """F at each θ of a statistic on a short lattice, where no transform is needed; None for others."""
+def _by_masses(model: Model, thetas: Floats) -> list[Iterable[Tells]] | None:
+    """The same of a statistic on a short lattice, where no transform is needed; None for others."""
     if lattice_spacing(model.population, model.channel.statistic) is None:
         return None
-    found = np.empty((len(thetas), thetas.shape[1], thetas.shape[1]))
+    found: list[Iterable[Tells]] = [certain(thetas.shape[1])] * len(thetas)
     noise = float(model.channel.law.noise.scale)  # type: ignore[attr-defined]
     for group in plan(model, thetas, checked=False):
         step = noise_step(group.inversion.transform)
@@ -120,7 +142,6 @@ def _by_masses(model: Model, thetas: Floats) -> Floats | None:
             # what a fast transform leaves of masses that are nothing is nothing
             law_seen = law.masses[0] > _UNSEEN * law.masses[0].max()
             if np.count_nonzero(law_seen) == 1:  # of what cannot be otherwise nothing is learnt, however slopes round
-                found[row] = 0.0
                 continue
             held = slice(int(np.argmax(law_seen)), law_seen.size - int(np.argmax(law_seen[::-1])))
             masses = np.where(law_seen, law.masses, 0.0)[:, held]
@@ -129,17 +150,8 @@ def _by_masses(model: Model, thetas: Floats) -> Floats | None:
                 return None
             if step > 0 and (u[-1] - u[0]) / step > _SHORT:
                 return None
-            found[row], total = told_by_masses.information(model, *told_by_masses.lumped(u, masses, lump))
-            _require_whole(model, total)
+            found[row] = told_by_masses.told(model, *told_by_masses.lumped(u, masses, lump))
     return found
-
-
-def _require_whole(model: Model, total: float) -> None:
-    if abs(total - 1.0) > LARGEST_DOUBT:
-        raise AccuracyError(
-            f"the density of y integrates to {total:.9g} for {model.channel.statistic} with "
-            f"n = {model.channel.n}; use method='replicates', or 'normal' for an approximation"
-        )
 
 
 def _varies(model: Model, thetas: Floats) -> NDArray[np.bool_]:
@@ -159,34 +171,26 @@ def _laws(nodes: Callable[[Floats], Nodes], thetas: Floats) -> tuple[Floats, Flo
     return s if s.ndim == 1 else np.concatenate([np.asarray(part.s) for part in parts])[:many], weights
 
 
-Scores = Callable[[Group, Floats, Floats], tuple[Floats, Floats, Floats]]
+def _settled_at(
+    model: Model, group: Group, thetas: Floats, scores: Scores
+) -> tuple[list[ToldOnPanels], NDArray[np.bool_]]:
+    """What y tells at each θ, and where the inversion has reached its accuracy."""
+    slowly = scores is invert_slowly_with_score
+    accuracy, found = SETTLED if slowly else _CUT, []
+    for theta, told in zip(thetas, _told(group, thetas, scores, *_y_rule(group, thetas, atoms=slowly)), strict=True):
+        on_panels = told.weight.shape[1] == ORDER and told.sure(accuracy)
+        found.append(_settled(model, group, theta, told, scores) if on_panels else told)
+    return found, np.asarray([told.sure(accuracy) for told in found])
 
 
-def _integrate(model: Model, group: Group, thetas: Floats, scores: Scores) -> tuple[Floats, NDArray[np.bool_]]:
-    """F at each θ, and where the inversion has reached its accuracy."""
-    accuracy = SETTLED if scores is invert_slowly_with_score else _CUT
-    found, sure = np.empty((len(thetas), thetas.shape[1], thetas.shape[1])), np.zeros(len(thetas), dtype=bool)
-    for row, told in enumerate(
-        _told(group, thetas, scores, *_y_rule(group, thetas, atoms=scores is invert_slowly_with_score))
-    ):
-        settled = told.sure(accuracy)
-        if settled and told.weight.shape[1] == ORDER:
-            told = _settled(model, group, thetas[row], told, scores)  # noqa: PLW2901
-            settled = told.sure(accuracy)
-        found[row], sure[row] = np.einsum("py,pyi,pyj->ij", told.mass, told.score, told.score), settled
-        if settled:
-            _require_whole(model, float(told.mass.sum()))
-    return found, sure
-
-
-def _told(group: Group, thetas: Floats, scores: Scores, y: Floats, weight: Floats) -> list[Told]:
+def _told(group: Group, thetas: Floats, scores: Scores, y: Floats, weight: Floats) -> list[ToldOnPanels]:
     """What values y (θ, panels, nodes) tell at each θ."""
     log_prob, error, score = scores(group, thetas, y.reshape(len(thetas), -1))
     shapes = (part.reshape(y.shape) for part in (log_prob, error))
-    return [Told(*parts) for parts in zip(y, weight, *shapes, score.reshape(*y.shape, -1), strict=True)]
+    return [ToldOnPanels(*parts) for parts in zip(y, weight, *shapes, score.reshape(*y.shape, -1), strict=True)]
 
 
-def _settled(model: Model, group: Group, theta: Floats, told: Told, scores: Scores) -> Told:
+def _settled(model: Model, group: Group, theta: Floats, told: ToldOnPanels, scores: Scores) -> ToldOnPanels:
     """Panels halved until each is resolved; information of rounding errors is not information."""
     least = np.zeros(1 + theta.size)
     for _ in range(_ROUNDS):

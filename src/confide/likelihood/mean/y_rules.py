@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from confide.likelihood.record_law.panels import PANEL, TO_LEGENDRE, GaussRule, panel_rule
+from confide.likelihood.score_integral import LARGEST_DOUBT
 
 Floats = NDArray[np.float64]
 
@@ -33,9 +34,6 @@ _FURTHER = 1.5
 _LEFT, _TILTS = -25.0, 2.0 ** np.arange(-8.0, 5.0)
 #: the widest panel that does not step over a lump, in scales of the noise, and how many of these there may be
 _WIDEST, _MOST = 25.0, 1000
-
-#: the share of the mass and of the information that may be lost, or held by tails whose p has not reached its accuracy
-LARGEST_DOUBT = 1e-6
 
 
 def panel_edges(mean: Floats, spread: Floats, scale: float) -> Floats:
@@ -148,7 +146,7 @@ def _between_points(scale: float) -> tuple[Floats, Floats]:
 
 
 @dataclass(frozen=True, eq=False)
-class Told:
+class ToldOnPanels:
     """What values y tell at one θ: weights, log p and its error (…,), and scores (…, d), on panels (P, 16) of y."""
 
     y: Floats
@@ -189,7 +187,7 @@ class Told:
         whole = np.maximum(self.squares.sum(axis=(1, 2)), least)
         return np.asarray((roughness(self.squares / width, self.weight) / whole[:, None]).max(axis=0))
 
-    def replaced(self, gone: NDArray[np.bool_], others: Told) -> Told:
+    def replaced(self, gone: NDArray[np.bool_], others: ToldOnPanels) -> ToldOnPanels:
         """With other panels in place of some."""
         pairs = ((getattr(self, f.name), getattr(others, f.name)) for f in fields(self))
-        return Told(*(np.concatenate([own[~gone], other]) for own, other in pairs))
+        return ToldOnPanels(*(np.concatenate([own[~gone], other]) for own, other in pairs))
