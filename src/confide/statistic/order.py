@@ -28,7 +28,8 @@ class OrderStatistic(Statistic):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        changed = [name for name in ("summary", "window", "values", "sensitivity") if name in vars(cls)]
+        known = ("summary", "window", "values", "sensitivity", "averaged_ranks")
+        changed = [name for name in known if name in vars(cls)]
         if changed:
             raise IncompatibleError(
                 f"{cls.__name__} changes {', '.join(changed)} of an order statistic, whose exact law would be "
@@ -38,6 +39,10 @@ class OrderStatistic(Statistic):
     @abstractmethod
     def rank(self, n: int) -> int:
         """The rank m, from 1 (smallest) to n (largest)."""
+
+    def averaged_ranks(self, n: int) -> tuple[int, int]:
+        """The one."""
+        return self.rank(n), self.rank(n)
 
     def summary(self, records: Any, window: int = 0) -> Any:
         """The sorted values of ranks m−K … m+K (K = window) on the last axis.
