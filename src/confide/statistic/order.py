@@ -10,8 +10,9 @@ from typing import Any
 
 import jax.numpy as jnp
 
+from confide._checks import share
 from confide._final import final
-from confide.errors import IncompatibleError, InvalidArgument
+from confide.errors import IncompatibleError
 from confide.statistic.size import check_count
 from confide.statistic.statistic import OWN, Statistic, scalar_width, told_bounds
 from confide.statistic.transform import Transform
@@ -136,13 +137,7 @@ class Quantile(OrderStatistic):
     def __init__(
         self, expression: Any, q: float, bounds: Any = None, *, range: Any = None, categories: Any = None
     ) -> None:
-        try:
-            level = float(q)
-        except (TypeError, ValueError):
-            level = math.nan
-        if not 0 < level <= 1:
-            raise InvalidArgument("q", q, "is not in (0, 1]", "give a level such as 0.9")
-        object.__setattr__(self, "q", level)
+        object.__setattr__(self, "q", share("q", q, 1.0, "is not in (0, 1]", "give a level such as 0.9"))
         super().__init__(expression, bounds, range=range, categories=categories)
 
     @property

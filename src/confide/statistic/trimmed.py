@@ -9,12 +9,15 @@ from typing import Any
 
 import jax.numpy as jnp
 
+from confide._checks import share
 from confide._final import final
-from confide.errors import InvalidArgument
 from confide.privacy.rounding import round_up
 from confide.statistic.size import check_count
 from confide.statistic.statistic import OWN, Statistic, scalar_width, told_bounds
 from confide.statistic.transform import Transform
+
+#: the largest share below a half: one value at least is left
+_MOST = math.nextafter(0.5, 0.0)
 
 
 @final(OWN)
@@ -46,13 +49,8 @@ class TrimmedMean(Statistic):
     def __init__(
         self, expression: Any, trim: float, bounds: Any = None, *, range: Any = None, categories: Any = None
     ) -> None:
-        try:
-            share = float(trim)
-        except (TypeError, ValueError):
-            share = math.nan
-        if not 0 < share < 0.5:
-            raise InvalidArgument("trim", trim, "is not between 0 and 0.5", "give the share left out on either side")
-        object.__setattr__(self, "trim", share)
+        remedy = "give the share left out on either side"
+        object.__setattr__(self, "trim", share("trim", trim, _MOST, "is not between 0 and 0.5", remedy))
         super().__init__(expression, bounds, range=range, categories=categories)
 
     @property
