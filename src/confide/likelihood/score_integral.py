@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple, Protocol, Self
 
 import numpy as np
+from jaxtyping import Float
 from numpy.typing import NDArray
 
 from confide.errors import AccuracyError
@@ -65,7 +66,7 @@ def fisher(told: Iterable[Tells]) -> tuple[Floats, float]:
     return np.asarray(matrix), total
 
 
-def information(model: Model, told: Iterable[Iterable[Tells]]) -> Floats:
+def information(model: Model, told: Iterable[Iterable[Tells]]) -> Float[Floats, "m d d"]:
     """F (M, d, d) from what y tells at each θ; refused where p is not whole."""
     found = []
     for each in told:

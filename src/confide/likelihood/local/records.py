@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Float
 
 from confide.errors import IncompatibleError, InvalidArgument
 from confide.likelihood.completed import Completed
@@ -93,7 +94,7 @@ class PerRecord(Route):
         each = log_density(one.population, one.statistic, one.changes, one.law, one.record, theta, y)
         return jnp.asarray(value.total(each)[0]) if isinstance(value, Binned) else each.sum()
 
-    def log_likelihood(self, model: Model, thetas: Any, values: Any) -> Floats:
+    def log_likelihood(self, model: Model, thetas: Any, values: Any) -> Float[Floats, "thetas values"]:
         """log p(y | θ) for known θ (M, d) and values (Y, n), or binned ones: shape (M, Y)."""
         one, thetas = local(model), _as_thetas(model, thetas)
         if not isinstance(values, Binned):

@@ -19,6 +19,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Float
 
 from confide.errors import InvalidArgument
 from confide.likelihood.cached import once
@@ -155,7 +156,7 @@ class Response(Route):
         answers = jnp.sum(jnp.asarray(value).reshape(-1)[:, None] > between, axis=1, dtype=jnp.int32)
         return jnp.sum(log_tau[answers])
 
-    def log_likelihood(self, model: Model, thetas: Any, values: Any) -> Floats:
+    def log_likelihood(self, model: Model, thetas: Any, values: Any) -> Float[Floats, "thetas values"]:
         """log p(y | θ) for all θ (M, d) and answers (Y, n): shape (M, Y), from counts of the levels."""
         law, (cells, member) = _parts(model)
         counts = _counts(np.asarray(law.levels), np.asarray(values, dtype=float))

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Float
 from scipy.special import ndtr
 
 from confide.errors import IncompatibleError
@@ -77,7 +78,7 @@ class Normal(Route):
         mean, covariance = moments(s, weights)
         return log_density(model.channel.law, value, mean, covariance / model.channel.n)
 
-    def log_likelihood(self, model: Model, thetas: Any, values: Any) -> Floats:
+    def log_likelihood(self, model: Model, thetas: Any, values: Any) -> Float[Floats, "thetas values"]:
         """All θ at once."""
         law = law_for(model.population, model.channel.statistic, thetas)
         known = float(model.channel.n), np.asarray(thetas), np.asarray(values)

@@ -24,6 +24,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import logsumexp, xlogy
+from jaxtyping import Float
 from numpy.typing import NDArray
 from scipy import special
 
@@ -148,7 +149,7 @@ class Share(Route):
         log_binomial = ways + xlogy(k, above) + xlogy(n - k, below)
         return jnp.asarray(logsumexp(log_binomial + log_noise(model, value, rounded(model, _means(model, share)))))
 
-    def log_likelihood(self, model: Model, thetas: Any, values: Any) -> Floats:
+    def log_likelihood(self, model: Model, thetas: Any, values: Any) -> Float[Floats, "thetas values"]:
         """A product of two matrices, P(K = k | θ) and f(y − u_k), and again in logarithms where that underflows."""
         thetas, values = np.asarray(thetas), np.asarray(values)
         share, n = _share(model), model.channel.n

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
+from jaxtyping import Float
 from numpy.typing import NDArray
 
 from confide.errors import AccuracyError, IncompatibleError
@@ -76,7 +77,7 @@ class Spectral(Route):
             return "the spectral route serves Laplace and Gaussian noise; use latent methods for other noise"
         return None
 
-    def log_likelihood(self, model: Model, thetas: Any, values: Any) -> Floats:
+    def log_likelihood(self, model: Model, thetas: Any, values: Any) -> Float[Floats, "thetas values"]:
         """Grouped, checked inversion at concrete θ and y."""
         thetas, values = np.asarray(thetas), np.asarray(values)
         if rounded.serves(model):

@@ -79,9 +79,9 @@ def told(model: Model, thetas: Floats) -> Sequence[Iterable[Tells]]:
     result: list[Iterable[Tells]] = [certain(thetas.shape[1])] * len(thetas)
     left = np.flatnonzero(_varies(model, thetas))
     if 0 < left.size <= MOST:
-        left = _tell(model, thetas, left, plan(model, thetas[left], checked=False), _without_a_compiler, result)
+        left = _tell(model, thetas, left, result, few=True)
     if left.size:
-        left = _tell(model, thetas, left, plan(model, thetas[left]), _compiled, result)
+        left = _tell(model, thetas, left, result, few=False)
     if left.size:
         raise AccuracyError(
             f"the transform of {model.channel.statistic} with n = {model.channel.n} decays too slowly to be "
@@ -93,32 +93,26 @@ def told(model: Model, thetas: Floats) -> Sequence[Iterable[Tells]]:
 Scores = Callable[[Group, Floats, Floats], tuple[Floats, Floats, Floats]]
 
 
-def _without_a_compiler(group: Group) -> tuple[Scores, ...]:
-    """How scores are found at a few θ."""
-    quick = serves(group.inversion.transform) and not group.slow
-    return (invert_at_once, invert_slowly_with_score) if quick else ()
-
-
-def _compiled(group: Group) -> tuple[Scores, ...]:
+def _ways(group: Group, few: bool) -> tuple[Scores, ...]:
+    """How scores are found, of a few θ by what need not be compiled."""
+    if few:
+        return (
+            (invert_at_once, invert_slowly_with_score) if serves(group.inversion.transform) and not group.slow else ()
+        )
     return (invert_slowly_with_score,) if group.slow else (_scores, invert_slowly_with_score)
 
 
 def _tell(
-    model: Model,
-    thetas: Floats,
-    places: NDArray[np.intp],
-    groups: Iterable[Group],
-    ways: Callable[[Group], tuple[Scores, ...]],
-    result: list[Iterable[Tells]],
+    model: Model, thetas: Floats, places: NDArray[np.intp], result: list[Iterable[Tells]], *, few: bool
 ) -> NDArray[np.intp]:
-    """Put what y tells at θ of such groups in their places of the result: by the first way that reaches its accuracy.
+    """Put what y tells at some θ in their places of the result, by the first way that reaches its accuracy.
 
-    Returned are the places that are left.
+    Returned are the places that are left. What needs no compiler checks its frequencies by itself.
     """
     left = []
-    for group in groups:
+    for group in plan(model, thetas[places], checked=not few):
         index = places[group.index]
-        for scores in ways(group):
+        for scores in _ways(group, few):
             if index.size:
                 found, sure = _settled_at(model, group, thetas[index], scores)
                 for place in np.flatnonzero(sure):

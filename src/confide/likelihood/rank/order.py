@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Float
 
 from confide.likelihood.rank import order_information
 from confide.likelihood.rank.density import WIDEST, NoisyOrder, log_likelihood, noise_grid
@@ -70,7 +71,7 @@ class Order(Route):
         noisy = noisy_order(model)
         return jax.vmap(lambda theta: noisy.log_prob(theta, values))(thetas)
 
-    def log_likelihood(self, model: Model, thetas: Any, values: Any) -> Floats:
+    def log_likelihood(self, model: Model, thetas: Any, values: Any) -> Float[Floats, "thetas values"]:
         """All θ (M, d) against all values (Y,): one rule per θ."""
         found = log_likelihood(noisy_order(model), np.asarray(thetas), np.asarray(values))
         return require_finite(model, thetas, values, found)
