@@ -14,12 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.errors import AccuracyError
-from confide.likelihood.batched import blocks, filled
-from confide.likelihood.inversion import integral as inv
 from confide.likelihood.inversion.atoms import atom_values, nearest_atom, ways
 from confide.likelihood.inversion.frequencies import Group, plan, tilt_of
 from confide.likelihood.mean import told_by_masses
-from confide.likelihood.mean.at_once import MOST, invert_at_once, serves
+from confide.likelihood.mean.at_once import invert_at_once, serves
 from confide.likelihood.mean.y_rules import (
     FRACTIONS,
     ToldOnPanels,
@@ -33,7 +31,7 @@ from confide.likelihood.mean.y_rules import (
 )
 from confide.likelihood.noise.channel import lattice_period, noise_step
 from confide.likelihood.noise.lattice import lattice_spacing
-from confide.likelihood.record_law.moments import Nodes, law_for, moments_at, nodes_at
+from confide.likelihood.record_law.moments import law_for, moments_at, nodes_at
 from confide.likelihood.record_law.record import ORDER
 from confide.likelihood.score_integral import Tells, certain
 from confide.likelihood.slow_inversion.pairs import SETTLED, invert_slowly_with_score
@@ -44,9 +42,6 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
-#: the rounding error of p above which a panel's nodes get contours of their own, and the log of the share of the
-#: largest p below which that does not matter: e^{−46} is 1e-20
-_SPOILT, _NEGLIGIBLE = 1e-9, -46.0
 #: how far the noise goes beyond the records, in its scales
 _NOISE = 10.0
 #: with fewer records outside of atoms the density of y has lumps as narrow as the noise
@@ -58,8 +53,6 @@ _UNRESOLVED = 1e-5
 #: information below this share of what n records could tell is rounding
 _ROUNDING = 1e-10
 _CUT = 1e-9
-#: θ whose nodes are made together where there are many, as `batched` has them
-_ROWS = 16
 #: points that the law of a sum is told by, and the share of the largest mass that is nothing
 _SHORT, _UNSEEN = 2**18, 1e-15
 #: scales of the noise, in distances of points, from which many points may be made fewer
@@ -77,49 +70,26 @@ def told(model: Model, thetas: Floats) -> Sequence[Iterable[Tells]]:
     if known is not None:
         return known
     result: list[Iterable[Tells]] = [certain(thetas.shape[1])] * len(thetas)
-    left = np.flatnonzero(_varies(model, thetas))
-    if 0 < left.size <= MOST:
-        left = _tell(model, thetas, left, result, few=True)
-    if left.size:
-        left = _tell(model, thetas, left, result, few=False)
-    if left.size:
-        raise AccuracyError(
-            f"the transform of {model.channel.statistic} with n = {model.channel.n} decays too slowly to be "
-            "inverted; use method='replicates', or 'normal' for an approximation"
-        )
-    return result
-
-
-Scores = Callable[[Group, Floats, Floats], tuple[Floats, Floats, Floats]]
-
-
-def _ways(group: Group, few: bool) -> tuple[Scores, ...]:
-    """How scores are found, of a few θ by what need not be compiled."""
-    if few:
-        return (
-            (invert_at_once, invert_slowly_with_score) if serves(group.inversion.transform) and not group.slow else ()
-        )
-    return (invert_slowly_with_score,) if group.slow else (_scores, invert_slowly_with_score)
-
-
-def _tell(
-    model: Model, thetas: Floats, places: NDArray[np.intp], result: list[Iterable[Tells]], *, few: bool
-) -> NDArray[np.intp]:
-    """Put what y tells at some θ in their places of the result, by the first way that reaches its accuracy.
-
-    Returned are the places that are left. What needs no compiler checks its frequencies by itself.
-    """
-    left = []
-    for group in plan(model, thetas[places], checked=not few):
+    places = np.flatnonzero(_varies(model, thetas))
+    # both ways check their frequencies by themselves
+    for group in plan(model, thetas[places], checked=False) if places.size else ():
         index = places[group.index]
-        for scores in _ways(group, few):
+        quick = serves(group.inversion.transform) and not group.slow
+        for scores in (invert_at_once, invert_slowly_with_score) if quick else (invert_slowly_with_score,):
             if index.size:
                 found, sure = _settled_at(model, group, thetas[index], scores)
                 for place in np.flatnonzero(sure):
                     result[index[place]] = [found[place]]
                 index = index[~sure]
-        left.append(index)
-    return np.sort(np.concatenate(left))
+        if index.size:
+            raise AccuracyError(
+                f"the transform of {model.channel.statistic} with n = {model.channel.n} decays too slowly to be "
+                "inverted; use method='replicates', or 'normal' for an approximation"
+            )
+    return result
+
+
+Scores = Callable[[Group, Floats, Floats], tuple[Floats, Floats, Floats]]
 
 
 def _by_masses(model: Model, thetas: Floats) -> list[Iterable[Tells]] | None:
@@ -151,18 +121,9 @@ def _by_masses(model: Model, thetas: Floats) -> list[Iterable[Tells]] | None:
 def _varies(model: Model, thetas: Floats) -> NDArray[np.bool_]:
     """At which θ a record's s takes more than one value. Of an event that cannot happen nothing is learnt."""
     law = law_for(model.population, model.channel.statistic, thetas, *tilt_of(model))
-    s, weights = _laws(lambda some: nodes_at(law, some), thetas)
-    s, seen = np.broadcast_arrays(s, weights > 0)
+    nodes = nodes_at(law, thetas)
+    s, seen = np.broadcast_arrays(nodes.s, nodes.weights > 0)
     return np.asarray(np.where(seen, s, -np.inf).max(axis=1) > np.where(seen, s, np.inf).min(axis=1))
-
-
-def _laws(nodes: Callable[[Floats], Nodes], thetas: Floats) -> tuple[Floats, Floats]:
-    """Values and weights of a record at each θ, so many at a time as programs have been compiled for."""
-    many, together = len(thetas), len(filled(thetas)) if len(thetas) <= MOST else _ROWS
-    rows = np.arange(-(-many // together) * together).clip(max=many - 1).reshape(-1, together)
-    parts = [nodes(thetas[some]) for some in rows]
-    s, weights = np.asarray(parts[0].s), np.concatenate([np.asarray(part.weights) for part in parts])[:many]
-    return s if s.ndim == 1 else np.concatenate([np.asarray(part.s) for part in parts])[:many], weights
 
 
 def _settled_at(
@@ -190,7 +151,7 @@ def _settled(model: Model, group: Group, theta: Floats, told: ToldOnPanels, scor
     for _ in range(_ROUNDS):
         rough = told.rough(least) > _RESOLVED
         if np.any(rough) and not np.any(least):  # what is asked for seldom
-            slopes = np.asarray(group.slopes(filled(theta[None])).weights)[0]
+            slopes = np.asarray(group.slopes(theta[None]).weights)[0]
             least = np.append(1.0, _ROUNDING * group.inversion.n * np.abs(slopes).sum(axis=1) ** 2)
             rough = told.rough(least) > _RESOLVED
         if not np.any(rough) or np.count_nonzero(rough) + len(rough) > _MOST_PANELS:
@@ -209,39 +170,8 @@ def _settled(model: Model, group: Group, theta: Floats, told: ToldOnPanels, scor
     return told
 
 
-def _scores(group: Group, thetas: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:
-    """log p, the cut-off and the score at (θ, y) pairs.
-
-    The nodes of a panel, never wider than three spreads, share a contour; but one by one where that costs digits that
-    matter: where p falls steeply at an edge of what the statistic can be, next to which the noise is narrow.
-    """
-    inversion = group.inversion
-    on_lattice = noise_step(inversion.transform) > 0 or lattice_period(inversion.transform) > 0
-    for run in (1,) if on_lattice else (ORDER, 1):
-        log_prob, cut, score, rounding = _in_runs(group, inversion, thetas, y, run)
-        sure = np.max(np.where(rounding < _SPOILT, log_prob, -np.inf), axis=1, keepdims=True)
-        if not np.any((rounding >= _SPOILT) & (log_prob > sure + _NEGLIGIBLE)):
-            break
-    return log_prob, cut, score
-
-
-def _in_runs(group: Group, inversion: inv.Inversion, thetas: Floats, y: Floats, run: int) -> tuple[Floats, ...]:
-    log_prob, cut, rounding = np.empty((3, *y.shape))
-    score = np.empty((*y.shape, thetas.shape[1]))
-    for block in blocks(thetas, y, run):
-        at = block.thetas
-        runs = block.y.reshape(len(block.y), -1, run)
-        density, found = inv.invert_with_score(inversion, group.nodes(at), group.slopes(at), runs)
-        block.scatter(log_prob, density.log_prob)
-        block.scatter(cut, density.truncation)
-        block.scatter(rounding, density.rounding)
-        block.scatter(score, found)
-    return log_prob, cut, score, rounding
-
-
 def _moments(group: Group, thetas: Floats) -> tuple[Floats, Floats]:
-    found = moments_at(group.law, filled(thetas))
-    mean, covariance = (np.asarray(part)[: len(thetas)] for part in found)
+    mean, covariance = moments_at(group.law, thetas)
     return mean[:, 0], np.sqrt(covariance[:, 0, 0] / group.inversion.n + group.inversion.transform.variance)
 
 
@@ -276,7 +206,8 @@ def _y_rule(group: Group, thetas: Floats, *, atoms: bool) -> tuple[Floats, Float
 def _followed(group: Group, thetas: Floats, edges: Floats) -> Floats:
     """Rows of edges that go as far as the mean of the records does, narrow where that comes in lumps."""
     n, noise = group.inversion.n, float(group.model.channel.law.noise.scale)  # type: ignore[attr-defined]
-    s, weights = _laws(group.nodes, thetas)
+    nodes = group.nodes(thetas)
+    s, weights = nodes.s, nodes.weights
     low, high = reach(s, weights, n).T
     mean = np.sum(weights * s, axis=1)
     edges = stretched(edges, mean - low - _NOISE * noise, mean + high + _NOISE * noise)
