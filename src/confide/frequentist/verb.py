@@ -123,7 +123,7 @@ def estimate(
         theta[asked[0].place] = asked[0].value(likelihood, peak.edge * np.inf)
         theta[asked[-1].place] = 1.0 - theta[asked[0].place] if theta.size > 1 else theta[0]
         notes.append(f"the likelihood grows to the edge of the space: {population.names[0]} has no maximum inside")
-    parts = space.split(population.space, theta)  # type: ignore[arg-type]
+    parts = space.split(population.space, theta)
     return Estimate(
         {name: np.asarray(part) if np.ndim(part) else float(part) for name, part in parts.items()},
         {entry.label: float(theta[entry.place]) for entry in asked},
