@@ -122,19 +122,25 @@ class WindowTarget(Anew):
         assert statistic.ranked
         return Ranks(float(n), float(statistic.rank(n)))
 
+    @property
+    def sides(self) -> tuple[int, int]:
+        """How many of the ranks above and below the middle that the mechanism sees exist: of an extreme one side."""
+        cap, ranks = self.model.channel.law.window, self.ranks
+        return min(cap, int(ranks.n - ranks.rank)), min(cap, int(ranks.rank) - 1)
+
     def noise(self, key: jax.Array, count: int) -> Latent:
         """Uniform numbers for the middle and exponentials for either side, θ-free; or the middle's logit itself."""
-        cap = self.model.channel.law.window
+        above, below = self.sides
         if self.anchor is None:
             one, two, key = jax.random.split(key, 3)
             ranks = self.ranks
             middle = jax.random.loggamma(one, ranks.rank, (count,), dtype=jnp.float64) - jax.random.loggamma(
                 two, ranks.n - ranks.rank + 1.0, (count,), dtype=jnp.float64
             )
-            return middle, *_exponentials(jax.random.uniform(key, (2, count, cap), dtype=jnp.float64))
+            return middle, *_exponentials(jax.random.uniform(key, (count, above + below), dtype=jnp.float64), above)
         # one call for all: each costs time to compile
-        uniforms = jax.random.uniform(key, (count, 3 + 2 * cap), dtype=jnp.float64)
-        sides = _exponentials(jnp.moveaxis(uniforms[:, 3:].reshape(count, 2, cap), 1, 0))
+        uniforms = jax.random.uniform(key, (count, 3 + above + below), dtype=jnp.float64)
+        sides = _exponentials(uniforms[:, 3:], above)
         head = materialize(uniforms[:, :3])
         return (materialize(self.anchor.value(head[:, :2])), head[:, 2]), *sides
 
@@ -143,21 +149,28 @@ class WindowTarget(Anew):
         del first, second
         middle, above, below = latents
         if self.anchor is None:
-            window = self._values(Tails(sigmoid(middle), sigmoid(-middle)), above, below, theta)
+            window = self._padded(self._values(Tails(sigmoid(middle), sigmoid(-middle)), above, below, theta))
             return self.model.channel.law.log_prob(self.value, window)[:, None]
         value, inside = middle
         levels, log_order = self._order_density(theta, value, inside)
-        window, cap = self._values(levels, above, below, theta), above.shape[-1]
+        window, place = self._values(levels, above, below, theta), below.shape[-1]
         # the middle itself, and on either side of it what rounding must not put on the other
         order, middle = jnp.arange(window.shape[-1]), value[:, None]
-        sides = jnp.where(order < cap, jnp.minimum(window, middle), jnp.maximum(window, middle))
-        window = jnp.where(order == cap, middle, sides)
-        log_prob = self.model.channel.law.log_prob(self.value, window)
+        sides = jnp.where(order < place, jnp.minimum(window, middle), jnp.maximum(window, middle))
+        window = jnp.where(order == place, middle, sides)
+        log_prob = self.model.channel.law.log_prob(self.value, self._padded(window))
         usable = log_order > -jnp.inf
         return (jnp.where(usable, log_prob, 0.0) + log_order - self.anchor.log_density(value))[:, None]
 
     def _values(self, middle: Tails, above: jax.Array, below: jax.Array, theta: jax.Array) -> jax.Array:
         return quantiles.window_at(self.model, outward_tails(middle, above, below, self.ranks), theta)
+
+    def _padded(self, window: jax.Array) -> jax.Array:
+        """With the ends of the range at ranks that do not exist."""
+        cap, (above, below) = self.model.channel.law.window, self.sides
+        prepared, batch = window_model(self.model), window.shape[:-1]
+        ends = [jnp.full((*batch, cap - below), prepared.low), jnp.full((*batch, cap - above), prepared.high)]
+        return jnp.concatenate([ends[0], window, ends[1]], axis=-1)
 
     def _order_density(self, theta: jax.Array, value: jax.Array, inside: jax.Array) -> tuple[Tails, jax.Array]:
         """The level of the middle value, and the log density of the order statistic (log mass rate on an atom)."""
@@ -178,9 +191,10 @@ class WindowTarget(Anew):
         return Tails(safe[0], safe[1]), jnp.where(possible, log_p + constant, -jnp.inf)
 
 
-def _exponentials(uniforms: jax.Array) -> tuple[jax.Array, jax.Array]:
+def _exponentials(uniforms: jax.Array, above: int) -> tuple[jax.Array, jax.Array]:
     """−log(1 − u) for either side: 1 − u is exact, and a plain logarithm compiles faster than log1p."""
-    return -jnp.log(1.0 - uniforms[0]), -jnp.log(1.0 - uniforms[1])
+    exponentials = -jnp.log(1.0 - uniforms)
+    return exponentials[:, :above], exponentials[:, above:]
 
 
 def why_no_window(model: Model) -> str | None:
