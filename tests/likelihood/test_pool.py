@@ -77,7 +77,7 @@ def test_a_window_is_what_sorting_all_records_gives():
     from confide.likelihood.rank.pool import window_model
 
     prepared, pool = window_model(smooth), Pool(size=8000).pool(smooth)
-    windows = jax.jit(lambda t: prepared.windows(prepared.table(t, pool), pool.zeta))(theta)
+    windows = jax.jit(lambda t: prepared.windows(prepared.table(t, pool.low, pool.high), pool.zeta))(theta)
     windows = windows.reshape(-1, sorted_.shape[-1])[fair(pool)]
     scale = smooth.channel.law.scale
     assert stats.ks_2samp(np.asarray(scale(windows)), np.asarray(scale(sorted_))).pvalue > LEVEL
@@ -292,7 +292,7 @@ def test_running_sums_are_means_over_windows(statistic, n, population):
     assert serves(law)
     found = route.by_batch(asked, thetas, y)
     for row, theta in enumerate(thetas):
-        windows = np.asarray(prepared.windows(prepared.table(jnp.asarray(theta), pool), pool.zeta))
+        windows = np.asarray(prepared.windows(prepared.table(jnp.asarray(theta), pool.low, pool.high), pool.zeta))
         np.testing.assert_allclose(found[row], np.log(by_hand(law, windows, y, pool)), atol=1e-9)
 
 
@@ -302,7 +302,7 @@ def test_steep_mechanisms_keep_the_digits_of_their_least_density():
     route = Pool(size=512)
     prepared, pool = window_model(asked), route.pool(asked)
     theta, y = np.asarray([0.4]), np.asarray([-0.99, 0.3, 0.99])
-    windows = np.asarray(prepared.windows(prepared.table(jnp.asarray(theta), pool), pool.zeta))
+    windows = np.asarray(prepared.windows(prepared.table(jnp.asarray(theta), pool.low, pool.high), pool.zeta))
     found = route.by_batch(asked, theta[None], y)[0]
     np.testing.assert_allclose(found, np.log(by_hand(asked.channel.law, windows, y, pool)), atol=1e-9)
 
