@@ -119,25 +119,26 @@ def posterior(problem: Problem, joint: Joint, key: jax.Array, chains: int, draws
     return _on_plane(problem, careful, _plane(problem, careful, low, high, care), key, (chains, draws))
 
 
+def _along(careful: Careful, problem: Problem) -> line.LogDensity:
+    """log p(θ, y) on the line of one free coordinate (M,)."""
+    return lambda free: log_density(careful, problem.values, problem.prior, free[:, None])
+
+
 def _line(problem: Problem, joint: Joint, low: Floats, high: Floats) -> tuple[Careful, line.PosteriorLine]:
     """The posterior on a line, by as many simulated windows as it needs, if any."""
     care = COSTLY if joint.simulated else line.Care()
     careful = Careful(joint)
     if joint.simulated:
-        look = Careful(joint.for_a_look())
-        evaluate = partial(log_density, look, problem.values, problem.prior)
-        ends = line.locate_roughly(
-            lambda free: evaluate(free[:, None]), float(low[0]), float(high[0]), care.points, care.negligible
-        )
+        look = _along(Careful(joint.for_a_look()), problem)
+        ends = line.locate_roughly(look, float(low[0]), float(high[0]), care.points, care.negligible)
     else:
         low, high = narrowed(careful, problem.values, problem.prior, low, high, care)
         ends = float(low[0]), float(high[0])
     quicker = joint.quicker()
     for one in [careful] if quicker is None else [Careful(quicker), careful]:
-        evaluate = partial(log_density, one, problem.values, problem.prior)
         # few windows leave small kinks, which the error below counts
         own = care if one is careful else care._replace(tolerance=_KINKED)
-        found = line.integrate(lambda free, evaluate=evaluate: evaluate(free[:, None]), *ends, own)
+        found = line.integrate(_along(one, problem), *ends, own)
         share = found.density / found.density.sum()
         theta = constrained(problem.prior, found.free[:, None])
         if one is careful or one.simulation_error(theta, share) < _ENOUGH:
