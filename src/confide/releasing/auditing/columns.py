@@ -1,4 +1,4 @@
-"""What a column of rows may hold: numbers around its ends, edges and constants, or texts of a public list and others."""
+"""What a column of rows may hold: numbers around ends, edges and constants, or texts of a public list and others."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _PLAIN = re.compile(r"[A-Za-z0-9_.-]+( [A-Za-z0-9_.-]+)*")
 
 @dataclass(frozen=True)
 class DrawnColumn:
-    """A column: its type, cells that hold something, and cells that may be missing or that a reader may choose about."""
+    """A column: its type, cells that hold something, and cells that may be missing or are the reader's choice."""
 
     name: str
     kind: str
@@ -53,7 +53,7 @@ def columns_of(statistic: Statistic, shape: Shape, generator: np.random.Generato
 def _of_numbers(
     statistic: Statistic, name: str, edges: tuple[float, ...], shape: Shape, generator: np.random.Generator
 ) -> DrawnColumn:
-    """Numbers at the ends and at all constants of the expressions; or at the edges of cells, which nothing is clipped to."""
+    """Numbers at the ends and all constants of the expressions; of histograms at the edges, as nothing is clipped."""
     low, high = (edges[0] - 1, edges[-1] + 1) if edges else bounds_by_name(statistic)[name]
     places = list(edges) or [low, high, *_constants(statistic)]
     if len(places) > _MOST:
@@ -101,7 +101,7 @@ def _of_texts(name: str, listed: tuple[str, ...], shape: Shape, generator: np.ra
 def policy_of(
     statistic: Statistic, n: int | None, columns: tuple[DrawnColumn, ...], generator: np.random.Generator
 ) -> Missing:
-    """Mostly public numbers for all columns of numbers; else refuse what is missing, or drop it where it is no secret."""
+    """Mostly public numbers for all columns of numbers; else refuse what is missing, or drop it."""
     drawn, constants = generator.random(), {}
     for column in columns:
         if not column.categories:

@@ -53,7 +53,7 @@ class Family(Protocol):
         """What a cell counts as; cells with one meaning must give one answer. None: unknown."""
 
     def steps(self, one: Any, other: Any) -> int:
-        """How many neighbours apart the tables of two cells are: two, where a record of a private number is replaced."""
+        """How many neighbours apart two tables are: two, where a record of a private number is replaced."""
 
     def told(self, cell: Any) -> str:
         """A cell in words."""

@@ -39,7 +39,7 @@ class Failure:
         ]
         lines = [
             f"{self.problem}:",
-            f"  {family.channel!r}",
+            f"  {family.plan.channel!r}",
             f"  from a {self.reader}" + (f" with {', '.join(told)}" if told else ""),
             f"  records: {family.shown}",
             *(f"  {family.told(cell)}: {outcome}" for cell, outcome in zip(self.cells, self.outcomes, strict=True)),

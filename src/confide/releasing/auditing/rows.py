@@ -174,7 +174,7 @@ def _of_persons(plan: Plan, shape: Shape, size: int, draw: _Draw, missing: Missi
     first, most = int(generator.integers(1000)), known.at_most
     texts = generator.random() < 0.5
     people = [f"p{first + index}" if texts else first + index for index in range(4)]
-    who = None if generator.random() < 0.15 else people[0]
+    who = None if generator.random() < 0.25 else people[0]
     others: list[object] = [None] * int(generator.integers(3))
     for each in people[1 : 1 + int(generator.integers(4))]:
         others += [each] * int(generator.integers(1, most + 3))

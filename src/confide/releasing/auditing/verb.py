@@ -47,8 +47,9 @@ def audit(
 
     `like` names the source whose shape to imitate: a path (its header or schema is read), the URL of a database with
     its `table` (the type of the `column`; in PostgreSQL temporary tables are made, which end with the connection), or
-    a table in memory (its types; of several columns those of numbers are tried as the first of them). No record of it is read. Without it every reader is tried. A channel with many
-    records is tried with fewer. Equal seeds try the same.
+    a table in memory (its types; of several columns of numbers the first one's is tried for all). No record of it is
+    read. Without it every reader is tried. A channel with many records, or with many rows of a person, is tried with
+    fewer. Equal seeds try the same.
 
     An audit that finds nothing is evidence, not a proof.
 
