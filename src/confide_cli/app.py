@@ -104,8 +104,7 @@ def release(
     report: o.Report = None, as_json: o.Json = False,
 ) -> None:  # fmt: skip
     """Publish a statistic of real records, with exact noise, from a budget."""
-    told = Arguments(study, {"statistic": statistic,
-                         **by_column(bounds, column_bounds, category),
+    told = Arguments(study, {"statistic": statistic, **by_column(bounds, column_bounds, category),
                              "mechanism": mechanism, "privacy": privacy, "n": n})  # fmt: skip
     options = {"column": column, "table": table, "ledger": ledger, "dataset": dataset, "part": part,
                "purpose": purpose, "missing": missing, "fresh": fresh, "by": by, "groups": groups,
@@ -260,14 +259,12 @@ def audit(
     as_json: o.Json = False,
 ) -> None:  # fmt: skip
     """Whether one record could show in a release more than it may: tried on generated records, never on yours."""
-    told = Arguments(study, {"statistic": statistic,
-                             **by_column(bounds, column_bounds, category),
+    told = Arguments(study, {"statistic": statistic, **by_column(bounds, column_bounds, category),
                              "mechanism": mechanism, "privacy": privacy, "n": n})  # fmt: skip
     from confide_cli import auditing
 
-    options = {"like": like, "column": column, "table": table, "person": person, "at_most": at_most, "pairs": pairs,
-               "seed": seed}  # fmt: skip
-    auditing.audit(told, options, as_json)
+    among = {"column": column, "table": table, "person": person, "at_most": at_most}
+    auditing.audit(told, {"like": like, **among, "pairs": pairs, "seed": seed}, as_json)
 
 
 @app.command(epilog="Example: confide schema infer")

@@ -23,6 +23,7 @@ PRELOAD = [
     "ibis.backends.duckdb",
     "opendp.prelude",
     "pyarrow.parquet",
+    "pandas",
 ]
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 
-from confide.releasing.auditing.family import Family
 from confide.releasing.auditing.movement import movement_of
+from confide.releasing.auditing.neighbours import AnyNeighbours
 from confide.releasing.auditing.outcomes import Outcome
 from confide.releasing.auditing.result import Failure
 
 
-def failures_of(family: Family, outcomes: Sequence[Outcome]) -> Iterator[Failure]:
+def failures_of(family: AnyNeighbours, outcomes: Sequence[Outcome]) -> Iterator[Failure]:
     """Every pair of neighbours that can be told apart by more than the noise hides, with what is wrong."""
     check = movement_of(family.plan)
     answered = list(zip(family.cells, outcomes, strict=True))

@@ -13,7 +13,7 @@ from confide.channel import Channel
 from confide.errors import ConfideError
 from confide.releasing.auditing.compare import failures_of
 from confide.releasing.auditing.families import draw_family, draw_long
-from confide.releasing.auditing.family import Family
+from confide.releasing.auditing.neighbours import AnyNeighbours
 from confide.releasing.auditing.outcomes import Outcome, outcome_of
 from confide.releasing.auditing.result import Failure
 from confide.releasing.auditing.rows import draw_rows, is_of_rows
@@ -37,7 +37,7 @@ _TURNS = 3
 class Examined:
     """A family, what came out for each of its tables, and what is wrong with them."""
 
-    family: Family
+    family: AnyNeighbours
     outcomes: tuple[Outcome, ...]
     failures: tuple[Failure, ...]
 
@@ -76,7 +76,9 @@ def examine(
             return
 
 
-def _families(plans: list[Plan], shapes: list[Shape], size: int, generator: np.random.Generator) -> Iterator[Family]:
+def _families(
+    plans: list[Plan], shapes: list[Shape], size: int, generator: np.random.Generator
+) -> Iterator[AnyNeighbours]:
     """Shapes that can hold anything come more often than others; one turn of a text file is a long one."""
     turns = [(shape, turn) for shape in shapes for turn in range(_TURNS if shape.kind in STRANGE else 1)]
     for index in cycle(generator.permutation(len(turns))):

@@ -15,9 +15,9 @@ import numpy as np
 from confide.channel import Channel
 from confide.published.part import Grouped, Hashed, Part, Rows
 from confide.releasing.auditing.cells import OddCell, extremes, fitted, numbers, strange
-from confide.releasing.auditing.family import in_runs
+from confide.releasing.auditing.neighbours import in_runs
 from confide.releasing.auditing.shapes import TEXT_FILES, Shape
-from confide.releasing.auditing.tables import COLUMN, ID, Cells, Table
+from confide.releasing.auditing.tables import COLUMN, ID, Table, TypedColumn
 from confide.releasing.whole_numbers import Plan
 
 #: more records than a reader looks at when it guesses a type (DuckDB: 20,480)
@@ -58,8 +58,8 @@ class Neighbours:
         """The table in which the row holds this cell."""
         column = [record.value for record in self.records]
         column[self.row] = cell.value
-        ids = {} if self.ids is None else {ID: Cells("int64", self.ids)}
-        return {**ids, COLUMN: Cells(self.shape.kind, column)}
+        ids = {} if self.ids is None else {ID: TypedColumn("int64", self.ids)}
+        return {**ids, COLUMN: TypedColumn(self.shape.kind, column)}
 
     def steps(self, one: OddCell, other: OddCell) -> int:
         """One record is replaced."""

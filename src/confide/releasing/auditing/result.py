@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from confide.channel import Channel
-from confide.releasing.auditing.family import Family
+from confide.releasing.auditing.neighbours import AnyNeighbours
 from confide.releasing.auditing.outcomes import Outcome
 
 
@@ -16,7 +16,7 @@ class Failure:
     """Two generated tables that differ in one record, and what gives that record away."""
 
     problem: str
-    family: Family
+    family: AnyNeighbours
     cells: tuple[Any, Any]
     outcomes: tuple[Outcome, Outcome]
 

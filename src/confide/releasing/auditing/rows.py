@@ -19,9 +19,9 @@ from confide.published.part import Grouped, Hashed, Part, Rows
 from confide.releasing.auditing.cells import OddCell
 from confide.releasing.auditing.columns import DrawnColumn, columns_of, policy_of
 from confide.releasing.auditing.families import part_of, place_of, row_of
-from confide.releasing.auditing.family import in_runs
+from confide.releasing.auditing.neighbours import in_runs
 from confide.releasing.auditing.shapes import Shape
-from confide.releasing.auditing.tables import ID, Cells, Table
+from confide.releasing.auditing.tables import ID, Table, TypedColumn
 from confide.releasing.gaps import Missing, constants_of
 from confide.releasing.whole_numbers import Plan
 from confide.statistic import Statistic
@@ -80,9 +80,9 @@ class RowNeighbours:
         found = {}
         if self.identifier is not None:
             kind = "text" if any(isinstance(who, str) for who, _ in (*rows, (self.who, ()))) else "int64"
-            found[self.identifier] = Cells(kind, [who for who, _ in rows])
+            found[self.identifier] = TypedColumn(kind, [who for who, _ in rows])
         for index, column in enumerate(self.columns):
-            found[column.name] = Cells(column.kind, [held[index].value for _, held in rows])
+            found[column.name] = TypedColumn(column.kind, [held[index].value for _, held in rows])
         return found
 
     def meaning(self, cell: Variant) -> object:
@@ -222,7 +222,7 @@ def _may_lack(channel: Channel, missing: Missing) -> bool:
 
 @dataclass(frozen=True)
 class _Draw:
-    """Cells of rows, drawn one after the other."""
+    """TypedColumn of rows, drawn one after the other."""
 
     columns: tuple[DrawnColumn, ...]
     generator: np.random.Generator

@@ -30,7 +30,7 @@ class Made:
 
 
 @dataclass(frozen=True)
-class Cells:
+class TypedColumn:
     """A column of a table: the type that it is declared with, and what it holds."""
 
     kind: str
@@ -38,7 +38,7 @@ class Cells:
 
 
 #: a table: its columns by name, in order
-Table = Mapping[str, Cells]
+Table = Mapping[str, TypedColumn]
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Workshop:
         return [maker(shape, table, f"people{index}") for index, table in enumerate(tables)]
 
     def _csv(self, shape: Shape, table: Table, name: str) -> Made:
-        """Cells are written as they are: a quote or a delimiter in one is what somebody's export left there."""
+        """TypedColumn are written as they are: a quote or a delimiter in one is what somebody's export left there."""
         path = self.folder / f"{name}.{shape.reader}"
         comma = "\t" if shape.reader == "tsv" else ","
         columns = [["" if cell is None else str(cell) for cell in cells.values] for cells in table.values()]
@@ -86,7 +86,7 @@ class Workshop:
         del shape
         for index, rows in enumerate(np.array_split(np.arange(_rows(table)), 3)):
             if len(rows) or index == 0:
-                part = {key: Cells(each.kind, [each.values[row] for row in rows]) for key, each in table.items()}
+                part = {key: TypedColumn(each.kind, [each.values[row] for row in rows]) for key, each in table.items()}
                 pq.write_table(_arrow_table(part), self.folder / f"{name}-{index}.parquet")
         return _made(str(self.folder / f"{name}-*.parquet"), table)
 
@@ -174,10 +174,10 @@ def _rows(table: Table) -> int:
 
 def _numbered(table: Table) -> Table:
     """A table with identifiers: tables of databases have some column beside the one that is released."""
-    return table if len(table) > 1 else {ID: Cells("int64", range(_rows(table))), **table}
+    return table if len(table) > 1 else {ID: TypedColumn("int64", range(_rows(table))), **table}
 
 
-def _array(cells: Cells) -> Any:
+def _array(cells: TypedColumn) -> Any:
     if cells.kind in ("objects", "text"):
         array = np.empty(len(cells.values), dtype=object)
         array[:] = list(cells.values)

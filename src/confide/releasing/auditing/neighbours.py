@@ -11,7 +11,7 @@ from confide.releasing.auditing.tables import Table
 from confide.releasing.whole_numbers import Plan
 
 
-class Family(Protocol):
+class AnyNeighbours(Protocol):
     """A table, and all that one record or one person may hold in it."""
 
     @property
