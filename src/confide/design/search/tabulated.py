@@ -207,7 +207,7 @@ def _masses(population: Population, x: jax.Array, thetas: jax.Array) -> tuple[ja
 
 
 def vector_moments(law: Tabulated, s: Floats) -> tuple[Floats, Floats, Floats, Floats]:
-    """Of vectors s (B, k, J): their means (M, B, k), ∂θ of these (M, B, d, k), covariances (M, B, k, k) and ∂θ of those."""
+    """Of vectors s (B, k, J): means (M, B, k), their ∂θ (M, B, d, k), covariances (M, B, k, k) and their ∂θ."""
     count, size, _ = s.shape
     pairs = [(a, b) for a in range(size) for b in range(a, size)]
     stacked = np.concatenate([s.reshape(count * size, -1), *(s[:, a] * s[:, b] for a, b in pairs)])
