@@ -56,7 +56,9 @@ class Numbers:
     def require(self) -> None:
         """Refuse where nothing says how many records there are."""
         if self.n is None and not self.prior.proper:
-            remedy = 'give the number that is assumed, such as n=2000, or a proper prior of it, {"n": dist.Poisson(2000.0)}'
+            remedy = (
+                'give the number that is assumed, such as n=2000, or a proper prior of it, {"n": dist.Poisson(2000.0)}'
+            )
             raise InvalidArgument("n", None, "is private, so that it must be assumed", remedy)
 
     @property

@@ -81,7 +81,11 @@ def require_text(strategy: Any) -> None:
     """Refuse Python functions, which cannot be told apart in a file."""
     if isinstance(strategy, Adaptive):
         return
-    channels = [strategy] if isinstance(strategy, Channel) else [strategy.channel, *(getattr(strategy, "candidates", None) or ())]
+    channels = (
+        [strategy]
+        if isinstance(strategy, Channel)
+        else [strategy.channel, *(getattr(strategy, "candidates", None) or ())]
+    )
     for channel in channels:
         if any(isinstance(transform, Function) for transform in channel.statistic.transforms):
             problem = "cannot be kept on disk for a statistic that is a Python function"
