@@ -7,7 +7,7 @@ The count and the sum of one s give r = y₁/y₀ for the mean of s, and the del
 with v the variance of s in the population and V₀, V₁ those of the noise. θ̂ is where E_θ s = r, with the clipping taken
 into account, and the ends of the interval r ± z·(that root) are carried to θ likewise. All of it is more than most
 people do, and it still is wrong where the count's noise is no small share of the count: the law of a ratio has no
-variance. There is no answer where y₀ is not positive or r is no mean of s: an interval of nothing, which covers nothing.
+variance. There is no answer where y₀ is not positive or r is no mean of s, and no answer covers nothing.
 """
 
 from __future__ import annotations

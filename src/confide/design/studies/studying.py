@@ -94,7 +94,7 @@ def study(
 
     Where the number of records is private, `n` is the one that all releases are really about, and the prior of `"n"`
     what is believed of it (flat, if it is left out); without `n` each release draws its own from that prior. The table
-    has a row for `n` too, and `ClassicalRatio(channel)` says what dividing a noisy sum by a noisy count would have said.
+    has a row for `n` too, and `ClassicalRatio(channel)` says what a noisy sum over a noisy count would have said.
 
     >>> import confide as cf, numpyro.distributions as dist
     >>> from confide.design import study
