@@ -16,7 +16,7 @@ DRAWN = FLAT | {"n": dist.Poisson(200.0)}
 
 
 def test_the_ratio_has_the_interval_of_the_delta_method():
-    values = np.asarray([[200.0, 50.0], [40.0, 39.0], [3.0, 20.0], [-2.0, 1.0], [100.0, -7.0]])
+    values = np.asarray([[200.0, 50.0], [40.0, 39.0], [3.0, 20.0], [-2.0, 1.0], [100.0, -7.0], [50.0, 0.0]])
     with jax.enable_x64(True):
         found = cf.ClassicalRatio(CHANNEL).summaries(BERNOULLI, Prior.of(BERNOULLI, FLAT), values, (0.5, 0.95))
     decay = np.exp(-1 / 4.0)
@@ -30,8 +30,24 @@ def test_the_ratio_has_the_interval_of_the_delta_method():
             ends = np.clip([r - z * spread, r + z * spread], 0, 1)
             assert [found.lower[j, i, 0], found.upper[j, i, 0]] == pytest.approx(ends, abs=1e-3)
             assert found.upper[j, i, 1] - count == pytest.approx(z * np.sqrt(noise))
-    assert np.all(np.isnan(found.mean[2:, 0]))  # more than all, of nobody, and less than none
-    assert np.all(np.isnan(found.lower[:, 2:, 0]))
+    assert np.all(np.isnan(found.mean[2:5, 0]))  # more than all, of nobody, and less than none
+    assert np.all(np.isnan(found.lower[:, 2:5, 0]))
+    assert found.mean[5, 0] == pytest.approx(0.0, abs=1e-3)  # none at all is an answer
+    assert found.upper[1, 5, 0] == pytest.approx(1.959964 * np.sqrt(noise) / 50, abs=1e-3)
+
+
+def test_the_ratio_covers_as_often_as_it_does_in_numpy():
+    """θ, n, records and noise drawn again; 8,000 releases, and a probability of 1e-6 to be off by five errors."""
+    rng, size = np.random.default_rng(0), 200_000
+    theta, n = rng.uniform(size=size), rng.poisson(200, size)
+    decay = np.exp(-1 / 4.0)
+    noise = rng.geometric(1 - decay, (2, size)) - rng.geometric(1 - decay, (2, size))
+    count, total = n + noise[0], rng.binomial(n, theta) + noise[1]
+    r = total / count
+    spread = np.sqrt(r.clip(0, 1) * (1 - r.clip(0, 1)) / count + 2 * decay / (1 - decay) ** 2 * (1 + r**2) / count**2)
+    expected = np.mean((r >= 0) & (r <= 1) & (np.abs(r - theta) <= 1.959964 * spread))
+    found = cf.study(BERNOULLI, {"ratio": cf.ClassicalRatio(CHANNEL)}, prior=DRAWN, releases=8000).table
+    assert abs(found["coverage_95"][0] - expected) < 5 * np.sqrt(expected * (1 - expected) / 8000)
 
 
 @pytest.mark.parametrize(

@@ -103,10 +103,11 @@ class ClassicalRatio:
         size = statistic.ranges[place][0]
         count, total = values[:, place] / size, values[:, 1 - place]
         thetas, mean, own = _tabulated(population, Mean(statistic.transforms[1 - place], statistic.bounds), prior)
-        usable = count > 0
+        usable, (least, most) = count > 0, statistic.ranges[1 - place]
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = np.where(usable, total / count, np.nan)
-            ratio = np.where((ratio >= mean[0]) & (ratio <= mean[-1]), ratio, np.nan)
+            # the ends of the range are means of no θ, but of those that are as near to one as may be
+            ratio = np.where((ratio >= least) & (ratio <= most), ratio, np.nan)
             spread = np.interp(ratio, mean, own) / count
             spread = np.sqrt(spread + variance * (1 + (ratio / size) ** 2) / count**2)
         z = ndtri(0.5 + 0.5 * np.asarray(probs))[:, None]
