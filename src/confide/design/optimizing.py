@@ -86,7 +86,7 @@ def optimize(
     >>> options = {"privacy": cf.PureDP(1.0), "theta": 0.4, "families": [cf.families.Clip()]}
     >>> found = optimize(cf.populations.exponential(), n=2000, neighbours="add-remove", **options)
     >>> print(found.best.statistic)
-    the sum of (1, (x - 2.46) / 0.124) with x clipped to [0, 13.5]
+    the sum of (1, (x - 2.5) / 0.326) with x clipped to [0, 13.5]
     """
     if not isinstance(population, Population):
         raise InvalidArgument("population", population, "is not a population", "use populations.normal_variance()")

@@ -50,7 +50,7 @@ class ClassicalRatio:
     >>> print(found.table[["parameter", "coverage_95"]].round(2).to_string(index=False))
       parameter  coverage_95
     probability         0.95
-              n         0.95
+              n         0.94
     """
 
     channel: Channel
