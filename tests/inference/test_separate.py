@@ -56,6 +56,8 @@ def test_a_column_of_which_nothing_was_published_keeps_its_prior():
     found = cf.infer(ROWS, release("smokes", SMOKES, cf.Laplace(cf.PureDP(1.0)), 0.29), PRIOR)
     assert abs(found.mean["age_mean"] - 50.0) < 4.9 * 20.0 / np.sqrt(4000)
     assert "prior" in found.method
+    assert "nothing was published about age_mean: what is shown is the prior" in str(found)
+    assert "latent" not in str(found)
 
 
 def parts(population, expression, bounds, value):

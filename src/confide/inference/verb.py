@@ -103,7 +103,7 @@ def infer(
         if part.problem.models:
             found.append(_answered(part.problem, route, None, options, own, lengths))
         else:
-            found.append(by_prior(part.problem.prior, own, lengths))
+            found.append(by_prior(part.problem.prior, part.names, own, lengths))
     return together(problem, parts, found)
 
 

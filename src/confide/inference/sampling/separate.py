@@ -31,6 +31,7 @@ from confide.prior import Prior
 
 #: what made a posterior of parameters of which nothing was published
 _PRIOR = "prior"
+_NOTHING = "nothing was published about {}: what is shown is the prior"
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,11 +87,11 @@ def together(problem: Problem, parts: Sequence[ColumnGroup], found: Sequence[Pos
     )
 
 
-def by_prior(prior: Prior, key: jax.Array, lengths: Lengths) -> Posterior:
+def by_prior(prior: Prior, names: Sequence[str], key: jax.Array, lengths: Lengths) -> Posterior:
     """The posterior of parameters of which nothing was published."""
     theta = np.asarray(prior.sample(key, (lengths.chains, lengths.draws)))
     draws = {name: np.asarray(each) for name, each in prior.by_name(theta).items()}
-    return Posterior(draws, _PRIOR, _PRIOR, independent(draws, []), prior)
+    return Posterior(draws, _PRIOR, _PRIOR, independent(draws, [_NOTHING.format(", ".join(names))]), prior)
 
 
 def _renamed(part: ColumnGroup) -> Iterator[tuple[str, str]]:
