@@ -182,7 +182,7 @@ def test_a_component_that_follows_from_others_needs_noise():
         lambda: cf.information(model, theta, method="normal"),
         lambda: cf.infer(rows, cf.Release(channel, value), prior),
     ):
-        with pytest.raises(IncompatibleError, match="is singular at theta.*leave that component out"):
+        with pytest.raises(IncompatibleError, match=r"is singular at theta.*leave that component out"):
             ask()
     noisy = cf.Model(rows, cf.Channel(twice, cf.Gaussian(scale=0.01), n=2000))
     assert np.isfinite(noisy.log_likelihood(theta, value, route="normal"))
