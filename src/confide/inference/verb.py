@@ -103,8 +103,10 @@ def infer(
         return with_number(found, joint, as_key(key))
     if joint is None:
         return found
+    if chosen.on_likelihood:
+        found = _with_notes(found, joint)
     if not joint.approximate:
-        return _with_notes(found, joint) if chosen.on_likelihood else found
+        return found
     return replace(found, diagnostics=replace(found.diagnostics, clt=edgeworth(problem, found)))
 
 

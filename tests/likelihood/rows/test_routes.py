@@ -169,6 +169,14 @@ def test_a_posterior_says_so():
     assert "4,096 points" in posterior.diagnostics.warnings[0]
 
 
+@pytest.mark.slow
+def test_a_posterior_under_the_central_limit_theorem_says_so_too():
+    several = cf.Channel(cf.Mean(["a + b + c", "a"], bounds=WIDE), cf.Gaussian(scale=0.05), n=2000)
+    posterior = cf.infer(THREE, cf.Release(several, [0.2, 0.3]), {"m": dist.Normal(0.0, 1.0)}, key=0)
+    assert any("4,096 points" in each for each in posterior.diagnostics.warnings)
+    assert posterior.diagnostics.clt is not None
+
+
 def test_a_component_that_follows_from_others_needs_noise():
     """A singular covariance is said to be one, whatever is asked; noise keeps the components apart."""
     twice = cf.Mean(["x", "1 - 2 * x", "y"], bounds={"x": (-2, 2), "y": (-3, 3)})
