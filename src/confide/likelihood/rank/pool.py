@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Float
 from scipy.special import logsumexp
 
 from confide._compile import IN_PARTS
@@ -111,7 +112,7 @@ class Pool(Route):
         prepared, pool = window_model(model), self.pool(model)
         return jax.lax.map(lambda theta: log_density(prepared, theta, pool, values), thetas)
 
-    def log_likelihood(self, model: Model, thetas: Any, values: Any) -> Floats:
+    def log_likelihood(self, model: Model, thetas: Any, values: Any) -> Float[Floats, "thetas values"]:
         """All θ (M, d) against all values (Y,): the windows are made once per θ."""
         return over_batches(model, thetas, values, self.by_batch(model, thetas, values))
 
