@@ -22,7 +22,7 @@ from confide.inference.sampling.number import joint_of_private, with_number
 from confide.likelihood import Route, as_route
 from confide.likelihood.joint import joint_route
 from confide.likelihood.joint_law import Joint
-from confide.likelihood.mean.normal import require_regular
+from confide.likelihood.mean.regular import require_regular
 from confide.likelihood.record_law.rows.points import why_not_exact
 from confide.population import Population
 from confide.posterior import Posterior

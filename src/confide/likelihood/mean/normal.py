@@ -25,10 +25,11 @@ from confide.errors import IncompatibleError
 from confide.likelihood.inversion.contour import contour, pulled_in
 from confide.likelihood.inversion.frequencies import frequency_grid
 from confide.likelihood.inversion.integral import integrate
+from confide.likelihood.mean.regular import require_regular
 from confide.likelihood.mean.y_rules import panel_edges, panel_nodes
 from confide.likelihood.noise import scale_mixture
 from confide.likelihood.noise.transform import DiscreteTransform
-from confide.likelihood.record_law.moments import AnyRecordLaw, each_theta, law_for, moments, moments_at
+from confide.likelihood.record_law.moments import AnyRecordLaw, each_theta, law_for, moments
 from confide.likelihood.record_law.traced import moving_law
 from confide.likelihood.route import Floats, Route, require_finite
 from confide.likelihood.score_integral import Tells, Told
@@ -42,8 +43,6 @@ if TYPE_CHECKING:
 #: frequencies of a transform with a normal factor: on a lattice, with a spread of .3 steps, half of them leave 1e-13
 #: and a quarter 7e-5 of log p
 _FREQUENCIES = 1024
-#: the least eigenvalue of a matrix of correlations: what depends on others leaves some 1e-16 of rounding
-_SINGULAR = 1e-12
 
 
 @dataclass(frozen=True)
@@ -131,32 +130,6 @@ class Normal(Route):
         mass, score = _scores(law, mean[:, 0], spread**2, *_y_rule(law, mean[:, 0], spread, noise))
         carried = np.stack([d_mean[:, 0], d_variance[:, 0, 0] / n], axis=1)  # (M, 2, d)
         yield from ([Told(*parts)] for parts in zip(np.asarray(mass), np.asarray(score) @ carried, strict=True))
-
-
-def require_regular(model: Model, thetas: Any) -> None:
-    """Refuse several means without noise of which one follows from others: they have no density together.
-
-    >>> import confide as cf
-    >>> twice = cf.Channel(cf.Mean(["x", "1 - 2 * x"], bounds=(0, 1)), cf.Noiseless(), n=100)
-    >>> require_regular(cf.Model(cf.populations.beta(), twice), [[2.0, 3.0]])
-    Traceback (most recent call last):
-    ...
-    confide.errors.IncompatibleError: the covariance of the mean of (x, 1 - 2 * x) ... is singular at theta (2.0, ...
-    """
-    statistic = model.channel.statistic
-    if statistic.dimension == 1 or not model.channel.law.noiseless:
-        return
-    thetas = np.asarray(thetas, dtype=np.float64).reshape(-1, model.population.dimension)
-    _, covariance = moments_at(law_for(model.population, statistic, thetas), thetas)
-    spread = np.sqrt(np.maximum(np.einsum("mii->mi", covariance), 0.0))
-    scaled = covariance / np.where(spread > 0, spread, 1.0)[:, :, None] / np.where(spread > 0, spread, 1.0)[:, None, :]
-    singular = np.linalg.eigvalsh(np.nan_to_num(scaled))[:, 0] < _SINGULAR
-    if np.any(singular):
-        raise IncompatibleError(
-            f"the covariance of {statistic} is singular at theta {tuple(thetas[np.argmax(singular)].tolist())}: a "
-            "component is a constant there or follows from the others, so that without noise they have no density "
-            "together; leave that component out, or publish with noise"
-        )
 
 
 def log_density(law: Any, value: jax.Array, mean: jax.Array, covariance: jax.Array) -> jax.Array:
