@@ -139,6 +139,14 @@ class Route(ABC):
         """The same at the accuracy that a posterior needs, which may be cheaper than what an information does."""
         return self
 
+    def for_a_look(self) -> Self:
+        """The same at the accuracy that tells where a posterior lies."""
+        return self
+
+    def quicker(self) -> Self | None:
+        """The same with a larger error, which is estimated and may do; None if there is nothing to gain."""
+        return None
+
     def told(self, model: Model, thetas: Any) -> Iterable[Iterable[Tells]]:
         """At each θ of (M, d) a rule over y, in parts: the masses of its nodes, and the scores there.
 
