@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from confide.published.terms import decode_part, decode_privacy
+from confide.registry import STATISTIC_NUMBERS
 from confide.releasing.ledger import account as accounts
 from confide.releasing.ledger import budget as budgets
 from confide.releasing.ledger.book import Book, damaged
@@ -84,7 +85,7 @@ def _statistic(form: dict[str, Any]) -> str:
         names = " and ".join(cut["column"] for cut in form["cells"])
         cells = math.prod(len(cut.get("edges") or cut["categories"]) + 1 for cut in form["cells"])
         return f"histogram of {names}, {cells} cells{persons}"
-    level = f" {form['q']:g}" if "q" in form else ""
+    level = "".join(f" {form[name]:g}" for name in STATISTIC_NUMBERS.values() if name in form)
     what = f"{form['kind'].lower()}{level} of {', '.join(form['expressions'])}"
     if isinstance(form["bounds"], dict):
         ends = [f"{name} [{low:g}, {high:g}]" for name, (low, high) in form["bounds"].items()]
