@@ -48,6 +48,7 @@ STATISTICS = {
     "quantile 0.9 of x on [0, 1]": cf.Quantile("x", 0.9, (0, 1)),
     "maximum of x on [0, 1]": cf.Maximum("x", (0, 1)),
     "minimum of x on [0, 1]": cf.Minimum("x", (0, 1)),
+    "trimmedmean 0.25 of x on [0, 1]": cf.TrimmedMean("x", 0.25, (0, 1)),
     "each of x on [0, 1]": cf.Each("x", (0, 1)),
     "sum of x, 1 on [0, 1]": cf.Sum(["x", "1"], (0, 1)),
     "mean of x * (y == 0) on x [0, 1], y": cf.Mean("x * (y == 0)", {"x": (0, 1)}, categories={"y": ["f"]}),
