@@ -24,4 +24,5 @@ CHANNELS = [
     cf.Channel(cf.Each("x", (0, 8)), cf.Gaussian(cf.ZCDP(0.5), step=1.0), n=30),
     cf.Channel(cf.Each("x > 2", (0, 5)), cf.RandomizedResponse(cf.PureDP(1.0)), n=30),
     cf.Channel(cf.Each("x", (0, 4)), cf.RandomizedResponse(cf.PureDP(1.0)), n=30),
+    cf.Channel(cf.Each("x", (0, 5)), cf.RandomizedResponse(cf.PureDP(1.0), columns=(2, 3)), n=30),
 ]

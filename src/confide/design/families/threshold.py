@@ -9,7 +9,7 @@ from confide.design.search.approximate import MeanLaw, scalar_information
 from confide.design.search.family import Family, Floats
 from confide.design.search.problem import MEANS, SearchProblem, SearchResult
 from confide.mechanism import Laplace, Mechanism, RandomizedResponse
-from confide.mechanism.response import keep_probability
+from confide.mechanism.keeping import keep_probability
 from confide.statistic import Each, Mean
 
 #: the least expected number of records on the rarer side of a threshold
