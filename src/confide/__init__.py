@@ -15,7 +15,7 @@ if typing.TYPE_CHECKING:
     from confide import datasets, populations
     from confide.channel import Channel
     from confide.contrasting import Contrast, contrast
-    from confide.denoising import TrueCounts, denoise
+    from confide.denoising import CountTable, TrueCounts, denoise, published_counts
     from confide.design import (
         Adaptive,
         Bracket,
@@ -98,6 +98,7 @@ __all__ = [
     "Contrast",
     "Correlated",
     "Count",
+    "CountTable",
     "DataError",
     "Each",
     "Estimate",
@@ -188,6 +189,7 @@ __all__ = [
     "optimize",
     "pilot",
     "populations",
+    "published_counts",
     "release",
     "report",
     "require",
@@ -214,7 +216,7 @@ _LAZY = {
             "PrivacyError", "RangeError",
         ),
         "confide.expression": ("Expression",),
-        "confide.denoising": ("TrueCounts", "denoise"),
+        "confide.denoising": ("CountTable", "TrueCounts", "denoise", "published_counts"),
         "confide.frequentist": ("Estimate", "EstimateContrast", "estimate"),
         "confide.inference": ("Calibration", "Walk", "infer", "sbc"),
         "confide.inference.method": ("Method",),
