@@ -233,7 +233,8 @@ def _outside(q: jax.Array, value: jax.Array, how: _How) -> jax.Array:
 
 @_outside.defjvp
 def _outside_jvp(how: _How, primals: Any, tangents: Any) -> tuple[jax.Array, jax.Array]:
-    log_p, slopes = _called(*primals, how)
+    q, value = primals
+    log_p, slopes = _called(q, value, how)
     return log_p, jnp.sum(slopes * tangents[0])
 
 
