@@ -76,7 +76,7 @@ def judge_runs(results: list[Result]) -> Verdict:
             f"{sigma:.3f}, 50/90/95% intervals cover {', '.join(f'{row.mean():.3f}' for row in inside)} "
             f"({error.size} runs, {sum(each['seconds'] for each in mine):.0f} s){'' if fine else '  <-- not so'}"
         )
-    return good, lines
+    return bool(good), lines
 
 
 def published_runs(epsilon: float, seeds: tuple[int, ...]) -> Result:
@@ -119,7 +119,7 @@ def judge_published(results: list[Result]) -> Verdict:
             f"ε = {epsilon:4g}: our error is {ratio:.3f} of his ({typical:.3f} in the median; proved worse beyond "
             f"{allowed:.2f}) over {len(ours)} and {len(his)} runs, {sum(each['seconds'] for each in mine):.0f} s"
         )
-    return good, lines
+    return bool(good), lines
 
 
 def sbc_after_runs(both: bool, by: str, key: int, runs: int) -> Result:
@@ -186,7 +186,7 @@ def judge_sbc(results: list[Result]) -> Verdict:
         count = sum(len(each["below"]) for each in mine)
         told = ", ".join(f"{chance:.3f}" for chance in chances)
         lines.append(f"{name}: p = {told} ({count} runs, {sum(each['seconds'] for each in mine):.0f} s)")
-    return good, lines
+    return bool(good), lines
 
 
 def bracketed(seed: int) -> Result:
