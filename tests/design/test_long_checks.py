@@ -31,7 +31,7 @@ def test_published():
     for worse, good in ((0.8, True), (1.0, True), (3.0, False)):
         ours = {"epsilon": 1.0, "error": worse * RNG.normal(size=400), "seconds": 1.0}
         assert judge_published([*his, ours])[0] is good
-    assert not no_worse(np.full(48, 20.0), RNG.normal(size=4))[0]
+    assert not no_worse(np.full(48, 4.0), RNG.normal(size=24))[0]
 
 
 def test_sbc_and_bracket():

@@ -138,7 +138,7 @@ class AdditiveMechanism(Mechanism):
         >>> cf.Gaussian.of_variance(9.0), cf.Laplace.of_variance(8.0)
         (Gaussian(scale=3.0), Laplace(scale=2.0))
         >>> round(cf.Laplace.of_variance(1.0, step=1).scale, 6)  # 1/2 arsinh(1/√2)
-        0.759294
+        0.759326
         """
         remedy = "give the variance of the noise; a count without noise is no release"
         wanted = read_number("variance", variance, lambda v: 0 < v < math.inf, "is not a finite number above 0", remedy)
@@ -149,10 +149,10 @@ class AdditiveMechanism(Mechanism):
                 return float(made.given_noise.variance) / wanted
 
             # noise on the line has a variance in proportion to the square of its scale, and on a lattice less
-            start = -0.5 * math.log(float(cls(scale=1.0).given_noise.variance) / wanted)
+            on_the_line = math.sqrt(wanted / float(cls(scale=1.0).given_noise.variance))
+            start = end = math.log(on_the_line)
             if step is None or abs(ratio(start) - 1) < _SAME:
-                return cls(scale=math.exp(start), step=step)
-            end = start
+                return cls(scale=on_the_line, step=step)
             while ratio(end) < 1:
                 end += 0.5
             return cls(scale=math.exp(brentq(lambda at: ratio(at) - 1, start - 1e-9, end, xtol=1e-15)), step=step)
