@@ -12,6 +12,7 @@ nodes of their columns. Where each column is answered by itself, τ is P times o
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
@@ -19,6 +20,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Float
 
 from confide.errors import InvalidArgument
 from confide.likelihood.cached import once
@@ -29,6 +31,7 @@ from confide.likelihood.record_law.rows.axis import Fineness
 from confide.likelihood.record_law.rows.law import ClippedRows, clipped_rows
 from confide.likelihood.record_law.traced import points
 from confide.likelihood.route import Route
+from confide.likelihood.score_integral import Told
 from confide.mechanism import ResponseLaw
 from confide.population import Population, tails, tiles
 from confide.statistic import Statistic
@@ -199,20 +202,20 @@ class Response(Route):
         answers = jnp.sum(jnp.asarray(value).reshape(-1)[:, None] > between, axis=1, dtype=jnp.int32)
         return jnp.sum(log_tau[answers])
 
-    def log_likelihood(self, model: Model, thetas: Any, values: Any) -> Floats:
+    def log_likelihood(self, model: Model, thetas: Any, values: Any) -> Float[Floats, "thetas values"]:
         """log p(y | θ) for all θ (M, d) and answers (Y, n): shape (M, Y), from counts of the levels."""
         law, thetas = _law(model), _as_thetas(model, thetas)
         cells, member = _law_of(model, thetas)
         counts = _counts(np.asarray(law.levels), np.asarray(values, dtype=float))
         return np.asarray(np.log(law.answered(cells.weights_at(thetas) @ member.T)) @ counts.T)
 
-    def information(self, model: Model, thetas: Any) -> jax.Array:
-        """n Σ_l (∂τ_l)(∂τ_l)ᵀ/τ_l."""
+    def told(self, model: Model, thetas: Any) -> Iterator[list[Told]]:
+        """By one answer: (∂τ_l)(∂τ_l)ᵀ/τ_l is summed over the levels."""
         law, thetas = _law(model), _as_thetas(model, thetas)
         cells, member = _law_of(model, thetas)
         tau = law.answered(cells.weights_at(thetas) @ member.T)
-        slopes = law.answered(np.einsum("lj,tjd->tdl", member, cells.slopes_at(thetas)))
-        return jax.device_put(model.channel.n * np.einsum("tl,til,tjl->tij", 1.0 / tau, slopes, slopes))
+        slopes = np.swapaxes(law.answered(np.einsum("lj,tjd->tdl", member, cells.slopes_at(thetas))), 1, 2)
+        yield from ([Told.by_slopes(np.ones(len(member)), *parts)] for parts in zip(tau, slopes, strict=True))
 
 
 def _law(model: Model) -> ResponseLaw:
