@@ -155,6 +155,8 @@ class MechanismForm(_Form):
     alpha: Positive | None = None
     beta: Positive | None = None
     cap: Annotated[int, Field(ge=1, le=MOST_RECORDS)] | None = None
+    #: how many answers each column has, where each is answered by itself
+    columns: Annotated[list[Annotated[int, Field(ge=2, le=1024)]], Field(min_length=2, max_length=10)] | None = None
 
 
 class ChannelForm(_Form):
