@@ -24,7 +24,7 @@ def behave(task, anew):
 
 
 def told(found):
-    return {task: answer for task, answer in found}
+    return dict(found)
 
 
 def test_a_lost_process_takes_nothing_with_it():

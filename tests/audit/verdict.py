@@ -120,7 +120,7 @@ def _ask(verdict: Verdict, what: str, function):
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         answer, verdict.seconds[what] = CLOCK.time(what, answered)
-    if SLOW < verdict.seconds[what] and not verdict.slow:
+    if verdict.seconds[what] > SLOW and not any(text.startswith(what) for text in verdict.slow):
         verdict.slow.append(f"{what}: {verdict.seconds[what]:.0f} CPU s")
     told = [w for w in said if not issubclass(w.category, DeprecationWarning)]
     # of another package: nobody who asked knows what is meant, and nothing is excused by it
