@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 import confide as cf
-from tests.audit import brute_force, choices, crew
+from tests.audit import brute_force, choices, crew, running
 
 GUARANTEES = {
     "PureDP(1)": (cf.PureDP(1.0), ("pure", 1.0)),
@@ -112,6 +112,7 @@ def run(cases, save: Path | None = None, workers=1, seconds=None):
     """Judge all cases; those that a saved table has are not judged again, and those lost with a process say so."""
     known = _known(save)
     yield from (known[case] for case in cases if case in known)
+    running.prepare()
     groups: dict = {}
     for case in cases:
         if case not in known:

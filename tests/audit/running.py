@@ -13,7 +13,7 @@ import itertools
 import os
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import jax
@@ -30,14 +30,14 @@ _HURRY = [
     "--xla_backend_optimization_level=1",
     *(["--xla_cpu_use_fusion_emitters=false"] if jax.__version_info__ < (0, 11) else []),
 ]
-#: for the processes: one thread each, and programs that are kept for the others
+#: for the processes: one thread each, of XLA (NPROC) and BLAS, and no accelerator
+ALONE = {"NPROC": "1", "JAX_PLATFORMS": "cpu", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+#: and programs that are kept for the others
 _SETTINGS = {
+    **ALONE,
     "XLA_FLAGS": " ".join(_HURRY),
-    "JAX_PLATFORMS": "cpu",
     "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
     "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "0",
-    "OMP_NUM_THREADS": "1",
-    "OPENBLAS_NUM_THREADS": "1",
 }
 
 
@@ -117,8 +117,7 @@ def run(tasks: Sequence[Sequence[tuple[int, int]]], about: str, workers: int, se
     from tests.audit import verdict
 
     with tempfile.TemporaryDirectory() as cache:
-        for name, value in {**_SETTINGS, "JAX_COMPILATION_CACHE_DIR": cache}.items():
-            os.environ.setdefault(name, value)
+        prepare({**_SETTINGS, "JAX_COMPILATION_CACHE_DIR": cache})
         for task, answer in crew.run(tasks, functools.partial(judge, about=about), workers, seconds):
             if not isinstance(answer, crew.Lost):
                 yield answer

@@ -35,6 +35,8 @@ Floats = NDArray[np.float64]
 _LAST, _PERIOD, _LEAST = 24.0, 64.0, 1.5
 #: halves between points at which a tail is asked for, at most; steps to a saddlepoint, and its furthest, in spreads
 _MOST, _STEPS, _FURTHEST = 64, 30, 30.0
+#: radians of e^{ius} across the range of s: a law of hardly any spread would need more nodes than cells do
+_MOST_TURNS = 4000.0
 #: the logarithm of a sum of terms of size one above which no tail is told by it
 _HUGE = 300.0
 #: the frequencies, counted from the last, on which what lies beyond is judged; rounding of a sum of terms of size one
@@ -51,13 +53,13 @@ def log_likelihood(group: Group, thetas: Floats, y: Floats) -> tuple[Floats, Flo
             laws = _laws(group, thetas[rows])
         except AccuracyError:
             continue
-        for row, (s, mass, in_atoms) in zip(rows, laws, strict=True):
+        for row, (s, mass, in_atoms) in zip(rows, laws, strict=False):  # there may be none
             found = _rounded(s, mass, in_atoms, n, step)
             if found is None:
                 continue
             first, q, doubt = found
             log_g = log_noise(group.inversion.transform, y[:, None] - step * (first + np.arange(q.size)))
-            with np.errstate(divide="ignore", invalid="ignore"):
+            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
                 log_p[row] = logsumexp(log_g + np.log(np.maximum(q, 0.0)), axis=1)
                 unsure = logsumexp(log_g + np.log(doubt), axis=1)
                 error[row] = np.where(log_p[row] > -np.inf, np.exp(unsure - log_p[row]), np.inf)
@@ -83,7 +85,11 @@ def _laws(group: Group, thetas: Floats) -> list[tuple[Floats, Floats, NDArray[np
     if len(thetas) == 0:
         return []
     spread = float(_spreads(nodes_at(group.law, filled(thetas)), len(thetas)).min())
-    law = law_for_frequency(group, thetas, _LAST / (spread * math.sqrt(group.model.channel.n)))
+    frequency = _LAST / (spread * math.sqrt(group.model.channel.n))
+    low, high = group.model.channel.statistic.ranges[0]
+    if frequency * (high - low) > _MOST_TURNS:
+        return []
+    law = law_for_frequency(group, thetas, frequency)
     nodes = nodes_at(law, filled(thetas))
     mass = np.asarray(nodes.weights)[: len(thetas)]
     values = np.broadcast_to(np.asarray(nodes.s), (len(nodes.weights), mass.shape[1]))
