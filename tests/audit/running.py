@@ -112,6 +112,12 @@ def few_programs() -> None:
         jax.clear_caches()
 
 
+def prepare(settings: Mapping[str, str] = ALONE) -> None:
+    """What processes find when they start, but for what somebody has set otherwise."""
+    for name, value in settings.items():
+        os.environ.setdefault(name, value)
+
+
 def run(tasks: Sequence[Sequence[tuple[int, int]]], about: str, workers: int, seconds: float | None = None) -> Iterator:
     """Verdicts as they come, from so many processes; of a question whose process was lost, that."""
     from tests.audit import verdict
