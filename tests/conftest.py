@@ -12,7 +12,7 @@ from tests import shapes
 
 # what is annotated with shapes is looked at whenever a test calls it; before anything of ours is imported
 sys.modules["tests"].shapes = shapes
-install_import_hook(["confide.mechanism", "confide.prior"], "tests.shapes.checked")
+install_import_hook(shapes.ANNOTATED, "tests.shapes.checked")
 settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.load_profile("repeatable")
 

@@ -69,5 +69,5 @@ def test_what_no_engine_computes_is_refused_before_a_record_is_read():
         def sensitivity(self, n, norm=1):
             return 1.0
 
-    with pytest.raises(cf.IncompatibleError, match="neither a sum nor a rank"):
-        check_computed(MidRange("x", bounds=(0, 1)))
+    with pytest.raises(cf.IncompatibleError, match="neither a sum nor a mean of ranks"):
+        check_computed(cf.Channel(MidRange("x", bounds=(0, 1)), cf.Laplace(cf.PureDP(1.0)), n=10))

@@ -40,7 +40,7 @@ def mhaar_on_u(problem: Problem, truth: Truth | None) -> Run:
 
 
 def mhaar_on_windows(problem: Problem, truth: Truth | None) -> Run:
-    """Algorithm 7 with N = 2: on the ranks that the mechanism sees, anchored at the published value."""
+    """Algorithm 7 with N = 2: on the ranks that the mechanism sees."""
     del truth
     return _chains(problem, 512, 300, 1000, method="mhaar", copies=2)
 

@@ -77,7 +77,19 @@ if typing.TYPE_CHECKING:
     from confide.published.verify import verify
     from confide.releasing import Audit, Ledger, audit, release
     from confide.reporting import report
-    from confide.statistic import Count, Each, Histogram, Maximum, Mean, Median, Minimum, Quantile, Statistic, Sum
+    from confide.statistic import (
+        Count,
+        Each,
+        Histogram,
+        Maximum,
+        Mean,
+        Median,
+        Minimum,
+        Quantile,
+        Statistic,
+        Sum,
+        TrimmedMean,
+    )
     from confide.workers import Workers
 
 __all__ = [
@@ -167,6 +179,7 @@ __all__ = [
     "Study",
     "Sum",
     "Suppressed",
+    "TrimmedMean",
     "TrueCounts",
     "Unlimited",
     "Walk",

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from confide import registry
 from confide._precision import float64
 from confide._random import as_key
 from confide.errors import IncompatibleError, InvalidArgument
@@ -61,7 +62,7 @@ class Channel:
                 "statistic",
                 self.statistic,
                 "is not a statistic",
-                "use Mean, Median, Quantile, Maximum, Minimum, Each, Sum, Count or Histogram",
+                f"use one of {', '.join(registry.STATISTICS.values())}",
             )
         if not isinstance(self.mechanism, Mechanism):
             raise InvalidArgument(

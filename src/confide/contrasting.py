@@ -99,7 +99,7 @@ def contrast(first: Any, second: Any, *, of: str | None = None, kind: str = "dif
         raise InvalidArgument("kind", kind, "is no contrast", "use 'difference' or 'ratio'")
     _require_apart(first, second)
     if isinstance(first, Estimate) and isinstance(second, Estimate):
-        found: EstimateContrast = apart(first, second, _shared(first.theta, second.theta, of), kind)
+        found: EstimateContrast = apart(first, second, _shared(first.entries, second.entries, of), kind)
         return found
     if isinstance(first, Posterior) and isinstance(second, Posterior):
         return _between(first, second, _shared(first.draws, second.draws, of), kind)

@@ -11,20 +11,25 @@ from typing import Any
 
 #: texts that a list of categories may have, in a statistic and in a file: far beyond any use, far below any harm
 MOST_CATEGORIES = 500
-#: each: what the command line calls it, and its class (a population: its function)
-STATISTICS = {
-    "mean": "Mean",
-    "median": "Median",
-    "maximum": "Maximum",
-    "minimum": "Minimum",
-    "quantile": "Quantile",
-    "each": "Each",
-    "sum": "Sum",
-    "count": "Count",
-    "histogram": "Histogram",
-}
-#: the number that a statistic is made with beside its expression: a command line has it after the word, a file by name
-STATISTIC_NUMBERS = {"quantile": "q"}
+#: each: what the command line calls it, its class, and the number that it is made with beside its expression, if there
+#: is one, with its limits: a command line has it after the word, a file by name
+_STATISTICS: tuple[tuple[Any, ...], ...] = (
+    ("mean", "Mean"),
+    ("median", "Median"),
+    ("maximum", "Maximum"),
+    ("minimum", "Minimum"),
+    ("quantile", "Quantile", "q", {"gt": 0, "le": 1}),
+    ("trimmed_mean", "TrimmedMean", "trim", {"gt": 0, "lt": 0.5}),
+    ("each", "Each"),
+    ("sum", "Sum"),
+    ("count", "Count"),
+    ("histogram", "Histogram"),
+)
+STATISTICS: dict[str, str] = {word: name for word, name, *_ in _STATISTICS}
+STATISTIC_NUMBERS: dict[str, str] = {word: number[0] for word, _, *number in _STATISTICS if number}
+#: of each such number, as fields of a file have them
+NUMBER_LIMITS: dict[str, dict[str, float]] = {number[0]: number[1] for _, _, *number in _STATISTICS if number}
+#: what the others of a kind are called, and their classes (a population: its function)
 MECHANISMS = {
     "laplace": "Laplace",
     "gaussian": "Gaussian",

@@ -7,6 +7,7 @@ from typing import Any
 
 import confide as cf
 from confide.errors import InvalidArgument
+from confide.frequentist.entries import entries
 from confide.published.codec import encode_channel
 from confide.published.terms import encode_privacy
 from confide_cli import words
@@ -39,8 +40,8 @@ def estimate(
         "command": "estimate",
         "level": found.level,
         "parameters": {
-            name: {"estimate": found.theta[name], "set": [list(part) for part in found.set[name]]}
-            for name in found.theta
+            name: {"estimate": number, "set": [list(part) for part in found.set[name]]}
+            for name, number in found.entries.items()
         },
         "method": found.method,
         "route": found.route,
@@ -74,8 +75,9 @@ def _contrast(found: Any) -> dict[str, Any]:
 def _hypothesis(text: str, population: Any) -> tuple[str, float]:
     """`variance = 2`."""
     name, equals, number = text.partition("=")
-    if not equals or name.strip() not in population.names:
-        remedy = f'write "{population.names[0]} = 2", a parameter of the population'
+    labels = [entry.label for entry in entries(population.space)]
+    if not equals or name.strip() not in labels:
+        remedy = f'write "{labels[0]} = 2"; there are {", ".join(labels)}'
         raise InvalidArgument("--hypothesis", text, "says nothing about a parameter", remedy)
     return name.strip(), words.read_number("--hypothesis", number.strip())
 

@@ -30,7 +30,7 @@ def words_of(channel: Channel) -> str:
 def _statistic(channel: Channel) -> str:
     statistic = channel.statistic
     head = next(word for word, name in registry.STATISTICS.items() if name == type(statistic).__name__)
-    level = "".join(f" {value!r}" for value in statistic.options.values()) if head == "quantile" else ""
+    level = "".join(f" {value!r}" for value in statistic.options.values())
     return f"{head}{level} {', '.join(map(str, statistic.transforms))}"
 
 

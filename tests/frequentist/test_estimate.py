@@ -120,7 +120,7 @@ def test_a_set_in_two_pieces():
     assert found.interval["mean"] == (below[0], above[1])
 
 
-def test_vectors_and_several_parameters_are_refused():
+def test_several_parameters_are_refused_where_one_is_asked_for():
     channel = cf.Channel(cf.Mean("x", bounds=(-5, 5)), GAUSSIAN, n=50)
     with pytest.raises(cf.IncompatibleError, match="2 parameters"):
         cf.estimate(P.normal(), cf.Release(channel, 0.3))

@@ -77,7 +77,7 @@ def test_a_window_is_what_sorting_all_records_gives():
     from confide.likelihood.rank.pool import window_model
 
     prepared, pool = window_model(smooth), Pool(size=8000).pool(smooth)
-    windows = jax.jit(lambda t: prepared.windows(prepared.table(t, pool), pool.zeta))(theta)
+    windows = jax.jit(lambda t: prepared.windows(prepared.table(t, pool.low, pool.high), pool.zeta))(theta)
     windows = windows.reshape(-1, sorted_.shape[-1])[fair(pool)]
     scale = smooth.channel.law.scale
     assert stats.ks_2samp(np.asarray(scale(windows)), np.asarray(scale(sorted_))).pvalue > LEVEL
@@ -248,8 +248,10 @@ def test_levels_lead_outwards_as_logits_do(rank):
     middle, (above, below) = generator.normal(size=9), generator.exponential(size=(2, 9, 6))
     with jax.enable_x64(True):
         ranks = Ranks(40.0, float(rank))
-        zeta = outward(jnp.asarray(middle), above, below, ranks)
-        levels = outward_tails(Tails(jax.nn.sigmoid(middle), jax.nn.sigmoid(-middle)), above, below, ranks)
+        up, down = min(6, 40 - rank), min(6, rank - 1)  # ranks that exist
+        zeta = outward(jnp.asarray(middle), above, below, ranks)[:, 6 - down : 7 + up]
+        tails = Tails(jax.nn.sigmoid(middle), jax.nn.sigmoid(-middle))
+        levels = outward_tails(tails, above[:, :up], below[:, :down], ranks)
         np.testing.assert_allclose(levels.below, jax.nn.sigmoid(zeta), rtol=1e-13)
         np.testing.assert_allclose(levels.above, jax.nn.sigmoid(-zeta), rtol=1e-13)
 
@@ -290,7 +292,7 @@ def test_running_sums_are_means_over_windows(statistic, n, population):
     assert serves(law)
     found = route.by_batch(asked, thetas, y)
     for row, theta in enumerate(thetas):
-        windows = np.asarray(prepared.windows(prepared.table(jnp.asarray(theta), pool), pool.zeta))
+        windows = np.asarray(prepared.windows(prepared.table(jnp.asarray(theta), pool.low, pool.high), pool.zeta))
         np.testing.assert_allclose(found[row], np.log(by_hand(law, windows, y, pool)), atol=1e-9)
 
 
@@ -300,7 +302,7 @@ def test_steep_mechanisms_keep_the_digits_of_their_least_density():
     route = Pool(size=512)
     prepared, pool = window_model(asked), route.pool(asked)
     theta, y = np.asarray([0.4]), np.asarray([-0.99, 0.3, 0.99])
-    windows = np.asarray(prepared.windows(prepared.table(jnp.asarray(theta), pool), pool.zeta))
+    windows = np.asarray(prepared.windows(prepared.table(jnp.asarray(theta), pool.low, pool.high), pool.zeta))
     found = route.by_batch(asked, theta[None], y)[0]
     np.testing.assert_allclose(found, np.log(by_hand(asked.channel.law, windows, y, pool)), atol=1e-9)
 

@@ -62,7 +62,12 @@ class Case:
         if self.latent in ("window", "anchored"):
             free = WindowTarget(prior, self.model, blank, None)
             noise = free.noise(for_noise, 1)
-            window = quantiles.window(self.model, outward(*noise, free.ranks), theta)
+            cap = (
+                channel.law.window
+            )  # ranks that do not exist have no exponentials, and whatever stands there is not used
+            middle, *sides = noise
+            sides = [jnp.pad(side, ((0, 0), (0, cap - side.shape[1])), constant_values=1.0) for side in sides]
+            window = quantiles.window(self.model, outward(middle, *sides, free.ranks), theta)
             value = channel.law.sample(for_value, window[0])
             one = jax.tree.map(lambda leaf: leaf[0], noise)
             return (

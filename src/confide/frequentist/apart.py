@@ -86,7 +86,7 @@ def apart(first: Estimate, second: Estimate, name: str, kind: str) -> EstimateCo
         raise IncompatibleError(f"the levels {first.level:g} and {second.level:g} differ; estimate both at one")
     if kind == "ratio" and not all(end > 0 for each in (first, second) for end in each.interval[name]):
         raise IncompatibleError(f"{name} may be 0 or less in one of the groups, so that a ratio says little")
-    one, two = first.theta[name], second.theta[name]
+    one, two = first.entries[name], second.entries[name]
     value = one / two if kind == "ratio" else one - two
     tables = [_table(each, name) if each.method == "ratio" else None for each in (first, second)]
     if tables[0] is not None and tables[1] is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -11,6 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
+from numpyro.distributions import constraints
 from scipy import optimize
 from scipy.stats import qmc
 
@@ -27,6 +29,8 @@ Floats = NDArray[np.float64]
 _LOCATIONS = 2.0 ** np.arange(-8.0, 7.0)
 #: the same for the logarithm of a scale or rate and the logit of a probability: far beyond what a noisy number tells
 _LOGARITHMS = np.arange(-14.0, 14.1, 0.5)
+#: slopes of a normal column on those before it, in units of what is left of it
+_SLOPES = np.concatenate([-(2.0 ** np.arange(3.0, -5.0, -1.0)), [0.0], 2.0 ** np.arange(-4.0, 4.0)])
 #: points at which several parameters are looked for, and of how many of the best a maximum is climbed to
 _LOOKED_AT, _CLIMBED = 512, 3
 #: how often a climb that lost its way goes on with a new matrix, and what it must have gained for that
@@ -46,14 +50,32 @@ class FreeLikelihood:
     population: Population
     joint: Joint
     values: tuple[Any, ...]
+    #: for each entry of θ the place at which its space has it: entries that trade places are another set of coordinates
+    order: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "order", self.order or tuple(range(self.population.dimension)))
+
+    @property
+    def size(self) -> int:
+        """The number of free coordinates."""
+        return sum(part.free for part in self.population.space)
 
     def thetas(self, free: Floats) -> Floats:
         """θ (M, d) of free coordinates (M, k), never quite on an edge that the space leaves out."""
-        return np.asarray(space.constrain(self.population.space, jnp.asarray(free)))
+        return np.asarray(space.constrain(self.population.space, jnp.asarray(free)))[..., list(self.order)]
 
     def free(self, thetas: Any) -> Floats:
         """Free coordinates (…, k) of θ."""
-        return np.asarray(space.unconstrain(self.population.space, jnp.asarray(thetas)))
+        placed = np.asarray(thetas)[..., np.argsort(self.order)]
+        return np.asarray(space.unconstrain(self.population.space, jnp.asarray(placed)))
+
+    def trading(self, places: tuple[int, int]) -> FreeLikelihood:
+        """The same in other coordinates: two entries of a parameter that trade places."""
+        order = list(range(self.population.dimension))
+        first, second = places
+        order[first], order[second] = second, first
+        return FreeLikelihood(self.population, self.joint, self.values, tuple(order))
 
     @cached_property
     def _careful(self) -> Careful:
@@ -75,15 +97,12 @@ class FreeLikelihood:
 
     def with_values(self, values: tuple[Any, ...]) -> FreeLikelihood:
         """Of other published values."""
-        return FreeLikelihood(self.population, self.joint, values)
-
-    @cached_property
-    def _slope(self) -> Any:
-        return _slope_of(self.population, self.joint)
+        return FreeLikelihood(self.population, self.joint, values, self.order)
 
     def value_and_slope(self, free: Floats) -> tuple[float, Floats]:
         """log p and its gradient at one v (k,)."""
-        value, slope = self._slope(jnp.asarray(free), tuple(jnp.asarray(each) for each in self.values))
+        values = tuple(jnp.asarray(each) for each in self.values)
+        value, slope = _value_and_slope(self.population, self.joint, jnp.asarray(free), values, np.asarray(self.order))
         return float(value), np.asarray(slope)
 
     def curvature(self, free: Floats) -> Floats:
@@ -97,11 +116,7 @@ class FreeLikelihood:
     @cached_property
     def lines(self) -> list[Floats]:
         """Where each free coordinate is looked for."""
-        return [
-            line
-            for part in self.population.space
-            for line in [_line(self.joint, part.constraint)] * (part.free if part.vector else 1)
-        ]
+        return [line for part in self.population.space for line in _lines(self.joint, part)]
 
     def starts(self) -> Floats:
         """Coordinates (M, k) at which to look: all magnitudes that the bounds of the statistics leave plausible."""
@@ -115,19 +130,32 @@ class FreeLikelihood:
 
 
 @partial(jax.jit, static_argnums=(0, 1))
-def _value_and_slope(population: Population, joint: Joint, free: Any, values: Any) -> Any:
+def _value_and_slope(population: Population, joint: Joint, free: Any, values: Any, order: Any) -> Any:
     def log_prob(v: jax.Array) -> jax.Array:
-        return joint.log_prob(space.constrain(population.space, v), values)
+        return joint.log_prob(space.constrain(population.space, v)[order], values)
 
     return jax.value_and_grad(log_prob)(free)
 
 
-def _slope_of(population: Population, joint: Joint) -> Any:
-    return partial(_value_and_slope, population, joint)
+def entry_constraint(part: space.Parameter) -> Any:
+    """The constraint of a scalar, or of each entry of a vector whose entries are constrained one by one."""
+    return getattr(part.constraint, "base_constraint", part.constraint)
+
+
+def _lines(joint: Joint, part: space.Parameter) -> list[Floats]:
+    """Where the free coordinates of one parameter are looked for.
+
+    A simplex is looked for by log odds. A covariance has slopes of a column on those before it, and then logarithms.
+    """
+    if part.constraint.event_dim == 2:
+        below = part.free - math.isqrt(part.size)
+        return [_SLOPES] * below + [_line(joint, constraints.positive)] * (part.free - below)
+    constraint = constraints.unit_interval if part.constraint is constraints.simplex else entry_constraint(part)
+    return [_line(joint, constraint)] * part.free
 
 
 def _line(joint: Joint, constraint: Any) -> Floats:
-    """Where a free coordinate is looked for."""
+    """Where one free coordinate is looked for."""
     bounds = [model.channel.statistic.bounds for model in joint.models]
     ends = [end for each in bounds for end in (each.ends if isinstance(each, ColumnBounds) else [each])]
     low, high = min(low for low, _ in ends), max(high for _, high in ends)

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+import numpy as np
+
 from confide._call import Remembered
 from confide.errors import InvalidArgument
 
@@ -55,8 +57,11 @@ class Estimate:
     0.037
     """
 
-    theta: dict[str, float]
-    #: of each parameter, the set as a list of intervals; ends that are edges of the space are not part of it
+    #: by parameter: a number, or an array where it is a vector or a matrix
+    theta: dict[str, Any]
+    #: the numbers that sets and p-values are about: scalars by their names, entries of vectors as in "coefficients[0]"
+    entries: dict[str, float]
+    #: of each of them, the set as a list of intervals; ends that are edges of the space are not part of it
     set: Mapping[str, list[Interval]]
     level: float
     method: str
@@ -73,7 +78,7 @@ class Estimate:
     @property
     def interval(self) -> Mapping[str, Interval]:
         """The hull of each set; not numbers where it is empty."""
-        return OnDemand(tuple(self.theta), lambda name: _hull(self.set[name]))
+        return OnDemand(tuple(self.entries), lambda name: _hull(self.set[name]))
 
     def p_value(self, theta0: Any) -> float:
         """The two-sided p-value of the hypothesis that the parameter is `theta0`; one of several by name, {name: …}.
@@ -84,9 +89,9 @@ class Estimate:
         >>> found.p_value(0.31) > 0.99, found.p_value(0.25) < 0.001
         (True, True)
         """
-        given = theta0 if isinstance(theta0, dict) else dict.fromkeys(self.theta, theta0)
-        if len(given) != 1 or not set(given) <= set(self.theta):
-            names = ", ".join(self.theta)
+        given = theta0 if isinstance(theta0, dict) else dict.fromkeys(self.entries, theta0)
+        if len(given) != 1 or not set(given) <= set(self.entries):
+            names = ", ".join(self.entries)
             raise InvalidArgument("theta0", theta0, f"is not one hypothesis about {names}", "give {name: value}")
         ((name, value),) = given.items()
         return self._test(name, float(value))
@@ -100,15 +105,18 @@ class Estimate:
         >>> found.deviance("probability", [0.28, 0.31]).round(3)
         array([4.335, 0.   ])
         """
-        if self._deviance is None or name not in self.theta:
+        if self._deviance is None or name not in self.entries:
             raise InvalidArgument("name", name, "has no likelihood ratio here", "use estimate(method='ratio')")
         return self._deviance(name, values)
 
     def __str__(self) -> str:
         lines = []
-        for name, value in self.theta.items():
+        for name, value in self.entries.items():
             parts = " or ".join(f"{low:.4g} to {high:.4g}" for low, high in self.set[name]) or "no value at all"
             lines.append(f"{name} = {value:.4g} ({self.method}, {100 * self.level:g}%): {parts}")
+        for name, value in self.theta.items():  # what is estimated beside them, without sets
+            if not any(label.split("[")[0] == name for label in self.entries):
+                lines.append(f"{name} = {np.array2string(value, precision=4, separator=', ')}".replace("\n", ""))
         return "\n".join([*lines, *self.notes])
 
     __repr__ = __str__

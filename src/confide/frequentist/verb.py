@@ -16,6 +16,7 @@ from confide._precision import float64
 from confide._random import as_key
 from confide.errors import ApproximationWarning, IncompatibleError, InvalidArgument
 from confide.frequentist.em import fit
+from confide.frequentist.entries import Entry, entries
 from confide.frequentist.exact import (
     Floats,
     Interval,
@@ -33,7 +34,7 @@ from confide.inference.problem import read_models, read_releases
 from confide.likelihood import Route, as_route, stand_in
 from confide.likelihood.joint import Disjoint, joint_route
 from confide.likelihood.record_law.rows.points import why_not_exact
-from confide.population import Population
+from confide.population import Population, space
 from confide.published import Release
 
 METHODS = ("exact", "ratio", "wald", "bootstrap")
@@ -102,9 +103,6 @@ def estimate(
             ApproximationWarning,
             stacklevel=4,
         )
-    if any(part.vector for part in population.space):
-        names = ", ".join(part.name for part in population.space if part.vector)
-        raise IncompatibleError(f"{names} is a vector, and sets are of scalar parameters; use infer")
     likelihood = FreeLikelihood(population, joint, joint.check(values))
     if method == "exact":
         _require_scalar(likelihood)
@@ -115,16 +113,20 @@ def estimate(
     else:
         deviance = _deviance(likelihood, peak)
         sets, test = _by_ratio(likelihood, peak, level, method, count, as_key(key))
+    asked = entries(population.space)
     notes = [f"{joint.name}: error {joint.error}"] if joint.simulated or joint.approximate else []
     notes += stood if method == "exact" else ()
     each = () if joint.approximate else (why_not_exact(model.population, model.channel.statistic) for model in models)
     notes += dict.fromkeys(told for told in each if told is not None)
     theta = likelihood.thetas(peak.free[None])[0]
     if peak.edge:
-        theta = np.asarray([_edge(likelihood, peak.edge * np.inf)])
+        theta[asked[0].place] = asked[0].value(likelihood, peak.edge * np.inf)
+        theta[asked[-1].place] = 1.0 - theta[asked[0].place] if theta.size > 1 else theta[0]
         notes.append(f"the likelihood grows to the edge of the space: {population.names[0]} has no maximum inside")
+    parts = space.split(population.space, theta)
     return Estimate(
-        dict(zip(population.names, theta.tolist(), strict=True)),
+        {name: np.asarray(part) if np.ndim(part) else float(part) for name, part in parts.items()},
+        {entry.label: float(theta[entry.place]) for entry in asked},
         sets,
         float(level),
         method,
@@ -136,16 +138,18 @@ def estimate(
 
 
 def _deviance(likelihood: FreeLikelihood, peak: Peak) -> Callable[[str, Any], Floats]:
-    ratio, names = Ratio(likelihood, peak), likelihood.population.names
+    by_label = {entry.label: entry for entry in entries(likelihood.population.space)}
 
-    def deviance(name: str, values: Any) -> Floats:
+    def deviance(label: str, values: Any) -> Floats:
         with jax.enable_x64(True):
-            index, held = names.index(name), np.asarray(values, dtype=float).reshape(-1)
-            free = np.asarray([_free_of(likelihood, index, float(each)) for each in held])
+            entry, held = by_label[label], np.asarray(values, dtype=float).reshape(-1)
+            own, top = entry.among(likelihood, peak)
+            free = np.asarray([entry.coordinate(own, float(each)) for each in held])
             if peak.free.size == 1:
-                found = 2.0 * (peak.log_prob - likelihood(free[:, None]))
+                found = 2.0 * (top.log_prob - own(free[:, None]))
                 return np.asarray(np.maximum(0.0, found))
-            return np.asarray([ratio.deviance(index, float(each)) for each in free])
+            ratio = Ratio(own, top)
+            return np.asarray([ratio.deviance(entry.free, float(each)) for each in free])
 
     return deviance
 
@@ -163,15 +167,6 @@ def _require_scalar(likelihood: FreeLikelihood) -> None:
             f"method='exact' inverts the distribution function of one number in one parameter, and these are {what}; "
             "use method='bootstrap', or 'ratio' for large samples"
         )
-
-
-def _edge(likelihood: FreeLikelihood, free: float) -> float:
-    """The parameter at a free coordinate, which may be infinite: an end of its space."""
-    if np.isfinite(free):
-        return float(likelihood.thetas(np.asarray([[free]]))[0, 0])
-    constraint: Any = likelihood.population.space[0].constraint
-    end = getattr(constraint, "upper_bound" if free > 0 else "lower_bound", None)
-    return float(free) if end is None else float(end)
 
 
 def _exactly(
@@ -207,52 +202,58 @@ def _exactly(
 
     points = candidates(None if other is None else roughly, points, least)
     found = level_set(excess, points)
+    (entry,) = entries(likelihood.population.space)
     notes: tuple[str, ...] = ()
     if stood:
         told = f"{min(stood):.4g} to {max(stood):.4g}" if len(stood) > 1 else f"{stood[0]:.4g}"
-        notes = (f"not exact at {likelihood.population.names[0]} = {told}: the normal approximation stands in there",)
-    ends = [(_edge(likelihood, low), _edge(likelihood, high)) for low, high in found]
-    return {likelihood.population.names[0]: ends}, test, notes
+        notes = (f"not exact at {entry.label} = {told}: the normal approximation stands in there",)
+    ends = [(entry.value(likelihood, low), entry.value(likelihood, high)) for low, high in found]
+    return {entry.label: ends}, test, notes
 
 
 def _by_ratio(
     likelihood: FreeLikelihood, peak: Peak, level: float, method: str, count: int, key: jax.Array
 ) -> tuple[Mapping[str, list[Interval]], Callable[[str, float], float]]:
-    ratio, names = Ratio(likelihood, peak), likelihood.population.names
-    if method in ("wald", "bootstrap") and not np.all(np.isfinite(ratio.errors)):
+    if method in ("wald", "bootstrap") and not np.all(np.isfinite(Ratio(likelihood, peak).errors)):
         raise IncompatibleError(
             f"the likelihood has no maximum with a curvature inside the parameter space, as method={method!r} needs; "
             "use method='exact' (one parameter, one value) or 'ratio', whose sets may be unbounded"
         )
+    by_label = {entry.label: entry for entry in entries(likelihood.population.space)}
+
+    def asked(label: str) -> tuple[int, Entry, Ratio]:
+        entry = by_label[label]
+        return list(by_label).index(label), entry, Ratio(*entry.among(likelihood, peak))
 
     @float64
-    def found(name: str) -> list[Interval]:
-        index = names.index(name)
+    def found(label: str) -> list[Interval]:
+        index, entry, ratio = asked(label)
         if method == "wald":
-            half = float(stats.norm.ppf(0.5 + level / 2)) * ratio.errors[index]
-            pieces = [(peak.free[index] - half, peak.free[index] + half)]
+            half = float(stats.norm.ppf(0.5 + level / 2)) * ratio.errors[entry.free]
+            pieces = [(ratio.peak.free[entry.free] - half, ratio.peak.free[entry.free] + half)]
         else:
             largest = cutoff(level)
             if method == "bootstrap":
-                drawn = ratio.simulated(index, peak.free, count, jax.random.fold_in(key, index))
+                drawn = ratio.simulated(entry.free, ratio.peak.free, count, jax.random.fold_in(key, index))
                 largest = float(np.quantile(drawn, level, method="higher"))
-            pieces = _pieces(ratio, index, largest)
-        return [_thetas(likelihood, index, piece) for piece in pieces]
+            pieces = _pieces(ratio, entry.free, largest)
+        ends = [[entry.value(ratio.likelihood, end) for end in piece] for piece in pieces]
+        return [(min(pair), max(pair)) for pair in ends]
 
-    def test(name: str, theta0: float) -> float:
-        index = names.index(name)
+    def test(label: str, theta0: float) -> float:
         with jax.enable_x64(True):
-            held = _free_of(likelihood, index, theta0)
+            index, entry, ratio = asked(label)
+            held = entry.coordinate(ratio.likelihood, theta0)
             if method == "wald":
-                return float(2 * stats.norm.sf(abs(held - peak.free[index]) / ratio.errors[index]))
-            asked = ratio.deviance(index, held)
+                return float(2 * stats.norm.sf(abs(held - ratio.peak.free[entry.free]) / ratio.errors[entry.free]))
+            deviance = ratio.deviance(entry.free, held)
             if method == "ratio":
-                return float(stats.chi2.sf(asked, 1))
-            null = np.asarray([held]) if peak.free.size == 1 else ratio.constrained(index, held)[0]
-            drawn = ratio.simulated(index, null, count, jax.random.fold_in(key, 1000 + index))
-            return float((1 + np.sum(drawn >= asked)) / (1 + count))
+                return float(stats.chi2.sf(deviance, 1))
+            null = np.asarray([held]) if peak.free.size == 1 else ratio.constrained(entry.free, held)[0]
+            drawn = ratio.simulated(entry.free, null, count, jax.random.fold_in(key, 1000 + index))
+            return float((1 + np.sum(drawn >= deviance)) / (1 + count))
 
-    return OnDemand(names, found), test
+    return OnDemand(list(by_label), found), test
 
 
 def _pieces(ratio: Ratio, index: int, largest: float) -> list[Interval]:
@@ -270,25 +271,3 @@ def _pieces(ratio: Ratio, index: int, largest: float) -> list[Interval]:
         return level_set(excess, centre + width * _AROUND)
     line = ratio.likelihood.lines[index][::_APART]
     return level_set(excess, np.unique(np.append(line, centre)))
-
-
-def _free_of(likelihood: FreeLikelihood, index: int, theta0: float) -> float:
-    """The free coordinate of one parameter: each scalar has its own."""
-    theta = likelihood.thetas(np.zeros((1, len(likelihood.population.names))))[0].copy()
-    theta[index] = theta0
-    return float(likelihood.free(np.asarray(likelihood.population.theta(theta)))[index])
-
-
-def _thetas(likelihood: FreeLikelihood, index: int, piece: Interval) -> Interval:
-    """An interval of a free coordinate as one of its parameter; infinite ends are ends of the space."""
-    found = []
-    for end in piece:
-        if np.isfinite(end):
-            free = np.zeros((1, len(likelihood.population.names)))
-            free[0, index] = end
-            found.append(float(likelihood.thetas(free)[0, index]))
-        else:
-            constraint: Any = likelihood.population.space[index].constraint
-            edge = getattr(constraint, "upper_bound" if end > 0 else "lower_bound", None)
-            found.append(float(end) if edge is None else float(edge))
-    return min(found), max(found)

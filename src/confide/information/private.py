@@ -18,6 +18,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Float
 from numpy.typing import NDArray
 
 from confide.errors import IncompatibleError
@@ -30,7 +31,7 @@ from confide.statistic import Mean
 Floats = NDArray[np.float64]
 
 
-def private_information(model: Model, thetas: Floats, n: int) -> Floats:
+def private_information(model: Model, thetas: Float[Floats, "m d"], n: int) -> Float[Floats, "m d d"]:
     """F (M, d, d) at an assumed n."""
     channel = model.channel
     if channel.law.added is None:

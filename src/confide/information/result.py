@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from jaxtyping import Float
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
@@ -85,7 +86,7 @@ def _spread(names: tuple[str, ...], matrix: Floats) -> str:
     return "   " + ", ".join(f"{name} to ± {each:.3g}" for name, each in zip(names, deviations, strict=True))
 
 
-def efficiency(matrix: Floats, records: Floats | None) -> Floats | None:
+def efficiency(matrix: Float[Floats, "... d d"], records: Floats | None) -> Floats | None:
     """tr(J⁺F)/rank(J) with J the information of all records: the mean share over the directions that J can tell."""
     if records is None:
         return None

@@ -54,7 +54,7 @@ def window_scores(model: Model, inner: int) -> tuple[Any, Any, int]:
         y = law.sample(for_noise, windows.windows(table, draw(for_window, 1)))[0]
         return estimate(first, table, y), estimate(second, table, y)
 
-    prepare = jax.jit(lambda theta: windows.table(theta, reach))
+    prepare = jax.jit(lambda theta: windows.table(theta, reach.low, reach.high))
     return scores, prepare, inner * (2 * cap + 1)
 
 

@@ -17,6 +17,7 @@ from confide.likelihood.rank.order import Order
 from confide.likelihood.rank.pool import Pool
 from confide.likelihood.record_law.rows.points import why_not_exact
 from confide.likelihood.route import Route
+from confide.likelihood.score_integral import Told
 from confide.likelihood.totals.alone import OverNumbers
 from confide.likelihood.totals.public import Scaled, as_mean
 
@@ -34,6 +35,7 @@ __all__ = [
     "Route",
     "Share",
     "Spectral",
+    "Told",
     "as_route",
     "choose_aloud",
     "choose_route",

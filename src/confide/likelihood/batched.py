@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
@@ -17,7 +18,7 @@ _ROWS, _COLUMNS = 128, 64
 _FEWEST = 32
 
 
-def filled(thetas: Floats, fewest: int = _FEWEST) -> Floats:
+def filled(thetas: Float[Floats, "m d"], fewest: int = _FEWEST) -> Float[Floats, "filled d"]:
     """θ (M, d) with the last repeated up to a power of two: few shapes, so that a program serves many calls."""
     room = max(fewest, 1 << (len(thetas) - 1).bit_length()) - len(thetas)
     return np.concatenate([thetas, np.repeat(thetas[-1:], room, axis=0)])

@@ -42,6 +42,14 @@ class Joint(ABC):
         """The same at the accuracy that a posterior needs."""
         return self
 
+    def for_a_look(self) -> Joint:
+        """The same at the accuracy that tells where a posterior lies."""
+        return self
+
+    def quicker(self) -> Joint | None:
+        """The same with a larger error, which is estimated and may do; None if there is nothing to gain."""
+        return None
+
     @abstractmethod
     def check(self, values: Sequence[Any]) -> tuple[Any, ...]:
         """One published value per release, each of its channel's shape and possible there; an error otherwise."""

@@ -8,6 +8,7 @@ class like these, is served like ours.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -16,6 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.errors import AccuracyError, IncompatibleError
+from confide.likelihood import score_integral
+from confide.likelihood.score_integral import Tells
 
 if TYPE_CHECKING:
     from confide.likelihood.completed import Completed
@@ -136,12 +139,33 @@ class Route(ABC):
         """The same at the accuracy that a posterior needs, which may be cheaper than what an information does."""
         return self
 
-    @abstractmethod
+    def for_a_look(self) -> Self:
+        """The same at the accuracy that tells where a posterior lies."""
+        return self
+
+    def quicker(self) -> Self | None:
+        """The same with a larger error, which is estimated and may do; None if there is nothing to gain."""
+        return None
+
+    def told(self, model: Model, thetas: Any) -> Iterable[Iterable[Tells]]:
+        """At each θ of (M, d) a rule over y, in parts: the masses of its nodes, and the scores there.
+
+        Of a value per record it is one of them that is asked for: the others tell as much.
+        """
+        del thetas
+        raise IncompatibleError(
+            f"route {self.name!r} does not say what a published value of {model.channel.statistic} tells about θ; give "
+            "it a method `told` or `information`, or use method='replicates'"
+        )
+
     def information(self, model: Model, thetas: Any) -> jax.Array:
         """The Fisher information of the published value at each θ: (M, d) → (M, d, d), deterministic.
 
-        A route whose information is Monte Carlo raises `IncompatibleError` and overrides `information_with_error`.
+        It is integrated over what the route has `told`, but where a route knows better. One whose information is
+        Monte Carlo raises `IncompatibleError` and overrides `information_with_error`.
         """
+        copies = model.channel.n if model.channel.statistic.per_record else 1
+        return jax.device_put(copies * score_integral.information(model, self.told(model, thetas)))
 
     def information_with_error(
         self, model: Model, thetas: Any, *, size: int | None = None, key: Any = None

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Float
 from numpyro.distributions import TransformedDistribution, constraints
 from numpyro.distributions.transforms import AffineTransform
 
@@ -91,7 +92,7 @@ def log_prob(population: Population, x: jax.Array, theta: jax.Array) -> jax.Arra
     return jnp.where(inside, value, -jnp.inf)
 
 
-def score(population: Population, x: jax.Array, theta: jax.Array) -> jax.Array:
+def score(population: Population, x: Float[Array, ""], theta: Float[Array, " d"]) -> Float[Array, " d"]:
     """∂ log p(x | θ) / ∂θ, of shape (d,)."""
     gradient: jax.Array = jax.grad(log_prob, argnums=2)(population, x, theta)
     return gradient

@@ -21,6 +21,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 from jax.custom_derivatives import SymbolicZero
+from jaxtyping import Array, Float
 
 from confide.population import counts, density, quadrature
 from confide.population.quadrature import PanelCuts
@@ -47,17 +48,21 @@ def integrates(population: Population) -> bool:
     return not population.discrete and (needs_rule(population) or far)
 
 
-def cdf(population: Population, x: jax.Array, theta: jax.Array, at: PanelCuts | None = None) -> jax.Array:
+def cdf(
+    population: Population, x: Float[Array, ""], theta: Float[Array, " d"], at: PanelCuts | None = None
+) -> Float[Array, ""]:
     """P(X ≤ x); where panels are cut may be known."""
     return _below(population, x, theta, at) if population.discrete else _tail(population, -1, x, theta, at)
 
 
-def survival(population: Population, x: jax.Array, theta: jax.Array, at: PanelCuts | None = None) -> jax.Array:
+def survival(
+    population: Population, x: Float[Array, ""], theta: Float[Array, " d"], at: PanelCuts | None = None
+) -> Float[Array, ""]:
     """P(X > x)."""
     return _above(population, x, theta, at) if population.discrete else _tail(population, 1, x, theta, at)
 
 
-def survivals(population: Population, x: jax.Array, theta: jax.Array) -> jax.Array:
+def survivals(population: Population, x: Float[Array, " x"], theta: Float[Array, " d"]) -> Float[Array, " x"]:
     """P(X > x) of a continuous record at many x (M,): the upper tail is integrated only if one of them lies in it."""
     each = jax.vmap(lambda one: survival(population, one, theta))
     if not _complemented(population):
@@ -168,7 +173,9 @@ def _density(population: Population, x: jax.Array, theta: jax.Array) -> jax.Arra
     return jnp.exp(density.log_prob(population, x, theta))
 
 
-def quantile(population: Population, q: jax.Array, theta: jax.Array, at: PanelCuts | None = None) -> jax.Array:
+def quantile(
+    population: Population, q: Float[Array, ""], theta: Float[Array, " d"], at: PanelCuts | None = None
+) -> Float[Array, ""]:
     """The smallest x with P(X ≤ x) ≥ q; the ends of the support at q = 0 and q = 1."""
     low, high = density.support(population, theta)
     inside = (q > 0) & (q < 1)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Float
 from numpy.typing import NDArray
 
 from confide._compile import FAST_COMPILE, on_the_cpu
@@ -142,12 +143,14 @@ def _tiled(
     return np.asarray(found[: len(thetas), : x.size])
 
 
-def densities(population: Population, x: Any, thetas: Any, *, alone: bool = False) -> Floats:
+def densities(
+    population: Population, x: Any, thetas: Float[Floats, "m d"], *, alone: bool = False
+) -> Float[Floats, "m p"]:
     """p(x | θ) at points (P,) and θ (M, d): shape (M, P)."""
     return _tiled(_densities, population, x, thetas, _POINTS, alone=alone)
 
 
-def density_slopes(population: Population, x: Any, thetas: Any) -> Floats:
+def density_slopes(population: Population, x: Any, thetas: Float[Floats, "m d"]) -> Float[Floats, "m p d"]:
     """∂p/∂θ, shape (M, P, d)."""
     return _tiled(_density_slopes, population, x, thetas, _POINTS)
 
@@ -158,7 +161,9 @@ def tails(population: Population, x: Any, thetas: Any, *, alone: bool = False) -
     return found[..., 0], found[..., 1]
 
 
-def tail_slopes(population: Population, x: Any, thetas: Any, *, alone: bool = False) -> tuple[Floats, Floats]:
+def tail_slopes(
+    population: Population, x: Any, thetas: Float[Floats, "m d"], *, alone: bool = False
+) -> tuple[Floats, Floats]:
     """Their derivatives in θ, shape (M, P, d) each.
 
     Where one tail is exactly 0 neither can move, unless an end of the support does; what differentiation makes of it is
@@ -171,7 +176,7 @@ def tail_slopes(population: Population, x: Any, thetas: Any, *, alone: bool = Fa
     return found[..., 0, :], found[..., 1, :]
 
 
-def quantiles(population: Population, levels: Floats, theta: Floats) -> Floats:
+def quantiles(population: Population, levels: Float[Floats, " q"], theta: Float[Floats, " d"]) -> Float[Floats, " q"]:
     """The quantiles of levels (Q,) at one θ (d,)."""
     searches = tails_of.searches(population)
     with on_the_cpu():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from confide.published.errors import FileError
+from confide.registry import NUMBER_LIMITS
 from confide.statistic import Histogram, Statistic
 from confide.statistic.histogram import cells_of
 
@@ -26,7 +27,7 @@ def encode_cells(statistic: Statistic) -> list[dict[str, Any]]:
 
 def decode_cells(form: StatisticForm) -> Statistic | None:
     """The histogram of a form, or None where it is another statistic; each has what it needs and nothing else."""
-    others = (form.expressions, form.bounds, form.categories, form.q)
+    others = (form.expressions, form.bounds, form.categories, *(getattr(form, name) for name in NUMBER_LIMITS))
     if form.kind != "Histogram":
         if form.cells is not None:
             raise FileError(f"a {form.kind} has no cells")

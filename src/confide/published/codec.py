@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 FORMAT = "confide-release"
 VERSION, OLDEST = 3, 2
 
+#: statistics that the oldest of them knows
+_OF_VERSION_2 = ("Mean", "Median", "Maximum", "Minimum", "Quantile", "Each")
 #: the classes that a file can name
 _STATISTICS, _MECHANISMS = map(members, ("statistic", "mechanism"))
 
@@ -119,12 +121,10 @@ def encode(release: Release, table: str | None = None) -> dict[str, Any]:
 
 
 def _version(form: dict[str, Any]) -> int:
-    """The oldest version that has all that a release says: 3 has sums, histograms, rows, and parts by group."""
+    """The oldest version that has all that a release says: 3 has other statistics, rows, and parts by group."""
     statistic = form["channel"]["statistic"]
     of_rows = isinstance(statistic.get("bounds"), dict) or isinstance(form.get("missing"), dict)
-    newer = (
-        of_rows or statistic["kind"] in ("Sum", "Count", "Histogram") or form.get("part", {}).get("kind") == "grouped"
-    )
+    newer = of_rows or statistic["kind"] not in _OF_VERSION_2 or form.get("part", {}).get("kind") == "grouped"
     return VERSION if newer else OLDEST
 
 

@@ -66,6 +66,8 @@ def effect(release: Release) -> str | None:
         size = "every 1% of the records that was missing moved it by up to 1% of the ranks"
     elif statistic.averages:
         size = f"every 1% of the records that was missing moved {_moved(statistic, reach)}"
+    elif release.channel.n is not None and statistic.averaged_ranks(release.channel.n) is not None:
+        size = f"each of them moved it by up to {statistic.sensitivity(release.channel.n):.3g}"
     else:
         size = f"each of them is off by up to {reach[0]:.3g}"
     known = "if it is known how many there were, say release.present(missing=count); if not, "

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model
 
-from confide.registry import MECHANISMS, MOST_CATEGORIES, STATISTICS
+from confide.registry import MECHANISMS, MOST_CATEGORIES, NUMBER_LIMITS, STATISTICS
 
 #: limits on what a file may hold: far beyond any use, far below any harm
 MOST_EXPRESSIONS = 1000
@@ -118,7 +118,15 @@ class CutForm(_Form):
     categories: Annotated[list[Name], Field(min_length=1, max_length=MOST_EXPRESSIONS)] | None = None
 
 
-class StatisticForm(_Form):
+#: the numbers that statistics of the registry are made with, each within its limits
+_Numbers = create_model(
+    "_Numbers",
+    __base__=_Form,
+    **{name: (Annotated[float, Field(**limits)] | None, None) for name, limits in NUMBER_LIMITS.items()},  # type: ignore
+)
+
+
+class StatisticForm(_Numbers):  # type: ignore[misc, valid-type]
     """What was computed: expressions in the safe language, on records clipped to the bounds; or counts of cells."""
 
     kind: Annotated[str, *_one_of(STATISTICS)]
@@ -131,7 +139,6 @@ class StatisticForm(_Form):
     cells: Annotated[list[CutForm], Field(min_length=1, max_length=MOST_COLUMNS)] | None = None
     #: the public lists of columns of text
     categories: Annotated[dict[Name, Categories], Field(min_length=1, max_length=MOST_COLUMNS)] | None = None
-    q: Annotated[float, Field(gt=0, le=1)] | None = None
     #: the column that says whose row it is, and how many rows of one person were used at most
     person: Name | None = None
     at_most: Annotated[int, Field(ge=1, le=2**20)] | None = None

@@ -16,7 +16,8 @@ from confide.channel import Channel
 class Integers:
     """Noisy whole numbers, one per coordinate, and the step that they count.
 
-    For a mean they are noisy sums over the n records; on a lattice and for order statistics, the value itself in steps.
+    For a mean they are noisy sums over the records that are not left out; on a lattice and for order statistics, the
+    value itself in steps.
     """
 
     counts: tuple[int, ...]
@@ -27,6 +28,17 @@ def lattice_step(channel: Channel) -> Fraction | None:
     """The step of a mechanism on a lattice, read as the decimal that was written; None for all others."""
     noise = channel.law.added
     return None if noise is None or noise.step is None else Fraction(repr(noise.step))
+
+
+def averaged(channel: Channel) -> int:
+    """How many whole numbers of records the one is the sum of that a published value is a mean of; 1 for others.
+
+    >>> import confide as cf
+    >>> averaged(cf.Channel(cf.TrimmedMean("x", 0.1, bounds=(0, 1)), cf.Laplace(cf.PureDP(1.0)), n=25))
+    21
+    """
+    ranks = None if channel.n is None else channel.statistic.averaged_ranks(channel.n)
+    return 1 if ranks is None else ranks[1] - ranks[0] + 1
 
 
 def derive(channel: Channel, integers: Integers) -> Any:
@@ -69,8 +81,8 @@ def _derive(channel: Channel, count: int, step: Fraction) -> float:
         # stick out
         low, high = (Fraction(end) for end in channel.statistic.ranges[0])
         return float(min(max((count + Fraction(1, 2)) * step, low), high))
-    if channel.statistic.averages and lattice_step(channel) is None:
-        step = step / channel.n
+    if lattice_step(channel) is None:
+        step = step / averaged(channel)
     return _nearest(count * step)
 
 

@@ -45,7 +45,7 @@ def records_needed(channel: Channel, part: Part | str | None, missing: Missing) 
 
 
 def exact_numbers(plan: Plan, source: Source, part: Part | str | None, missing: Missing) -> Any:
-    """The exact whole numbers that a release (other than `Each`) publishes with noise: sums, or a window of ranks."""
+    """The exact whole numbers that a release (other than `Each`) publishes with noise: sums, or ranks."""
     channel = plan.channel
     if channel.statistic.tallies:
         return _counts_of_cells(plan, source, part, missing)
@@ -55,7 +55,7 @@ def exact_numbers(plan: Plan, source: Source, part: Part | str | None, missing: 
     table = _records(plan, source, part, missing)
     # one query for everything that must agree: the sums are over as many records as are counted
     found = _counts(table)
-    if channel.statistic.averages or channel.statistic.totals:
+    if channel.statistic.totals or channel.statistic.averages:
         found |= {f"sum{i}": _sum(plan, source, table[f"q{i}"]) for i in range(channel.statistic.dimension)}
         row = _only_row(source, table.aggregate(**found))
         _check(channel, row, missing, part)
@@ -65,9 +65,10 @@ def exact_numbers(plan: Plan, source: Source, part: Part | str | None, missing: 
             min(max(total, channel.n * low), channel.n * high)
             for total, low, high in zip(sums, plan.grid.low, plan.grid.high, strict=True)
         ]
-    assert channel.statistic.ranked
     _check(channel, _only_row(source, table.aggregate(**found)), missing, part)
-    return _window(plan, source, table, channel.statistic.rank(channel.n))
+    if channel.statistic.ranked:
+        return _window(plan, source, table, channel.statistic.rank(channel.n))
+    return _sum_of_ranks(plan, source, table)
 
 
 def _private_sums(plan: Plan, source: Source, part: Part | str | None, missing: Missing) -> list[int]:
@@ -183,6 +184,18 @@ def _window(plan: Plan, source: Source, table: Any, rank: int) -> Any:
         raise DataError("the number of records changed while they were read; release from a table that stays as it is")
     values = [min(max(value, grid.low[0]), grid.high[0]) for value in sorted(values)]
     return window_of(values, rank, cap, channel.n, grid.low[0], grid.high[0])
+
+
+def _sum_of_ranks(plan: Plan, source: Source, table: Any) -> list[int]:
+    """The sum of the values of the ranks that are averaged: of values that tie, each is as good as another."""
+    ranks = plan.channel.statistic.averaged_ranks(plan.channel.n)
+    assert ranks is not None  # `check_computed` has looked
+    first, last = ranks
+    some = _ranks(source, table.select("q0"), first, last)
+    row = _only_row(source, some.aggregate(records=some.count(), total=_sum(plan, source, some["q0"])))
+    if row["records"] != last - first + 1:
+        raise DataError("the number of records changed while they were read; release from a table that stays as it is")
+    return [min(max(int(row["total"]), row["records"] * plan.grid.low[0]), row["records"] * plan.grid.high[0])]
 
 
 def _ranks(source: Source, table: Any, first: int, last: int) -> Any:

@@ -23,14 +23,13 @@ from confide.privacy import Unlimited
 from confide.privacy.relation import ADD_REMOVE, REPLACE
 from confide.privacy.rounding import round_up
 from confide.published.codec import encode_channel
-from confide.published.value import lattice_step
+from confide.published.value import averaged, lattice_step
 from confide.releasing.evaluable import check_evaluable
 from confide.releasing.exact import below_many, bernoulli_many
 from confide.releasing.noise import Kind, check_scale, draw, gaussian_scale, laplace_scale
 from confide.releasing.quantise import StepGrid, grid_of
 from confide.releasing.ranks import RanksPlan, Smooth
 from confide.releasing.whole_numbers import Plan
-from confide.statistic import Statistic
 from confide.statistic.columns import bounds_by_name
 from confide.statistic.persons import rows_of_one
 
@@ -43,7 +42,8 @@ class Additive(Plan):
     """Discrete Laplace or discrete Gaussian noise on sums, on order statistics, or on each record.
 
     *Sensitivity.* A sum of n clamped whole numbers moves by at most the width high − low when one of them is
-    replaced, and so does an order statistic of them: exact, whatever the engine computed. A vector moves by at most
+    replaced, and so does an order statistic of them, or the sum of some ranks (`statistic.trimmed` says why): exact,
+    whatever the engine computed. A vector moves by at most
     the L1 or L2 length of its widths, exactly too. Where the expressions are proved to move together by less, by Δ as
     every engine computes them (`statistic.sensitivity`, with a switch that is not decided by intervals counted as
     open), they move by at most Δ/step and what rounding adds. Rounding to the grid moves a coordinate of either record
@@ -127,7 +127,7 @@ def _planned(channel: Channel) -> Plan:
             )
         check_evaluable(transform.tree, bounds_by_name(channel.statistic))
     _check_form(channel)
-    check_computed(channel.statistic)
+    check_computed(channel)
     match channel.law:
         case SmoothLaw():
             smooth = Smooth(channel, grid_of(channel))
@@ -148,12 +148,17 @@ def _planned(channel: Channel) -> Plan:
     )
 
 
-def check_computed(statistic: Statistic) -> None:
+def check_computed(channel: Channel) -> None:
     """Refuse what no engine computes in whole numbers, before a record is read."""
-    if not (statistic.averages or statistic.totals or statistic.ranked or statistic.per_record or statistic.tallies):
+    statistic = channel.statistic
+    ranks = None if channel.n is None else statistic.averaged_ranks(channel.n)
+    if ranks is not None and not (statistic.averages or statistic.ranked) and statistic.dimension > 1:
+        raise IncompatibleError(f"{statistic!r} averages ranks, which only one number has; use one expression")
+    if ranks is None and not (statistic.totals or statistic.per_record or statistic.tallies):
         raise IncompatibleError(
-            f"{statistic!r} is neither a sum nor a rank nor counts nor a value of each record, which is what engines "
-            "compute in whole numbers; it can be modelled, and Release(channel, value) takes what others published"
+            f"{statistic!r} is neither a sum nor a mean of ranks nor counts nor a value of each record, which is what "
+            "engines compute in whole numbers; it can be modelled, and Release(channel, value) takes what others have "
+            "published"
         )
 
 
@@ -174,7 +179,7 @@ def lattice_divisor(channel: Channel, grid: StepGrid) -> int | None:
     """How many grid steps of the exact number make one step of a user's lattice; None without one."""
     if grid.per_lattice is None:
         return None
-    return grid.per_lattice * (channel.n if channel.statistic.averages else 1)
+    return grid.per_lattice * averaged(channel)
 
 
 def _additive(channel: Channel) -> Additive:
@@ -189,7 +194,7 @@ def _additive(channel: Channel) -> Additive:
         # For persons it is the promise of two steps, which whole numbers keep if they keep that of one
         scale = max(scale, _scale(channel, grid, kind, REPLACE))
     # a scale that was given, or that the model calibrated, is what the likelihood will use: never go below it
-    records = channel.n if channel.statistic.averages and divisor is None else 1
+    records = averaged(channel) if divisor is None else 1
     unit = grid.step if divisor is None else lattice_step(channel)
     assert unit is not None
     model = Fraction(noise.scale) * records / unit

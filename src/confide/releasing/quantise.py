@@ -28,7 +28,7 @@ from confide.expression import Expression
 from confide.expression.database import Column, column_of, double, read_in_database
 from confide.mechanism import squared_steps
 from confide.mechanism.counts import steps_per_unit
-from confide.published.value import lattice_step
+from confide.published.value import averaged, lattice_step
 from confide.statistic import Statistic
 from confide.statistic.columns import bounds_by_name
 from confide.statistic.persons import rows_of_one
@@ -113,7 +113,7 @@ def _on_lattice(channel: Channel, step: Fraction, per_lattice: int) -> StepGrid:
     low = [_signed_steps(low, step, math.floor) for low, _ in channel.statistic.ranges]
     high = [_signed_steps(high, step, math.ceil) for _, high in channel.statistic.ranges]
     if channel.statistic.dimension == 1:
-        divisor = channel.n if channel.statistic.averages else 1
+        divisor = averaged(channel)
         most = math.isqrt(squared_steps(channel.statistic, channel.n, float(lattice_step(channel) or 0), norm=1))
         if channel.n is None:
             end = most * per_lattice // rows_of_one(channel.statistic, None)

@@ -5,6 +5,7 @@ from confide.statistic.histogram import Histogram
 from confide.statistic.order import Maximum, Median, Minimum, OrderStatistic, Quantile
 from confide.statistic.statistic import Mean, Statistic
 from confide.statistic.total import Count, Sum
+from confide.statistic.trimmed import TrimmedMean
 
 __all__ = [
     "Count",
@@ -18,4 +19,5 @@ __all__ = [
     "Quantile",
     "Statistic",
     "Sum",
+    "TrimmedMean",
 ]

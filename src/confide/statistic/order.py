@@ -10,8 +10,9 @@ from typing import Any
 
 import jax.numpy as jnp
 
+from confide._checks import share
 from confide._final import final
-from confide.errors import IncompatibleError, InvalidArgument
+from confide.errors import IncompatibleError
 from confide.statistic.size import check_count
 from confide.statistic.statistic import OWN, Statistic, scalar_width, told_bounds
 from confide.statistic.transform import Transform
@@ -28,7 +29,8 @@ class OrderStatistic(Statistic):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        changed = [name for name in ("summary", "window", "values", "sensitivity") if name in vars(cls)]
+        known = ("summary", "window", "values", "sensitivity", "averaged_ranks")
+        changed = [name for name in known if name in vars(cls)]
         if changed:
             raise IncompatibleError(
                 f"{cls.__name__} changes {', '.join(changed)} of an order statistic, whose exact law would be "
@@ -38,6 +40,10 @@ class OrderStatistic(Statistic):
     @abstractmethod
     def rank(self, n: int) -> int:
         """The rank m, from 1 (smallest) to n (largest)."""
+
+    def averaged_ranks(self, n: int) -> tuple[int, int]:
+        """The one."""
+        return self.rank(n), self.rank(n)
 
     def summary(self, records: Any, window: int = 0) -> Any:
         """The sorted values of ranks m−K … m+K (K = window) on the last axis.
@@ -131,13 +137,7 @@ class Quantile(OrderStatistic):
     def __init__(
         self, expression: Any, q: float, bounds: Any = None, *, range: Any = None, categories: Any = None
     ) -> None:
-        try:
-            level = float(q)
-        except (TypeError, ValueError):
-            level = math.nan
-        if not 0 < level <= 1:
-            raise InvalidArgument("q", q, "is not in (0, 1]", "give a level such as 0.9")
-        object.__setattr__(self, "q", level)
+        object.__setattr__(self, "q", share("q", q, 1.0, "is not in (0, 1]", "give a level such as 0.9"))
         super().__init__(expression, bounds, range=range, categories=categories)
 
     @property

@@ -205,6 +205,15 @@ class Statistic(ABC):
         """
         raise IncompatibleError(f"{self!r} of {n} records is not the value of one rank; use a Median or Quantile")
 
+    def averaged_ranks(self, n: int) -> tuple[int, int] | None:
+        """The first and the last rank, of 1 (smallest) to n, of the values of s that it is the mean of, if it is one.
+
+        Engines add up these ranks exactly; one record moves such a sum by at most the width of the range
+        (`TrimmedMean` says why).
+        """
+        del n
+        return None
+
     @abstractmethod
     def sensitivity(self, n: Any, norm: int = 1) -> float:
         """How far the statistic can move when one of n records is replaced by another.
@@ -280,6 +289,10 @@ class Mean(Statistic):
         """The mean over the records' axis."""
         del window
         return jnp.mean(self.values(records), axis=-1 if self.dimension == 1 else -2)
+
+    def averaged_ranks(self, n: int) -> tuple[int, int]:
+        """All of them."""
+        return 1, check_count(n)
 
     def sensitivity(self, n: int, norm: int = 1) -> float:
         """sup ‖s(x) − s(x')‖ / n, rounded up."""

@@ -23,5 +23,7 @@ CHANNELS = [
     cf.Channel(cf.Each("clip(x, -1, 2)", (-3, 3)), cf.Laplace(cf.PureDP(2.0)), n=30),
     cf.Channel(cf.Each("x", (0, 8)), cf.Gaussian(cf.ZCDP(0.5), step=1.0), n=30),
     cf.Channel(cf.Each("x > 2", (0, 5)), cf.RandomizedResponse(cf.PureDP(1.0)), n=30),
+    cf.Channel(cf.TrimmedMean("abs(x)", 0.1, (-10, 10)), cf.Laplace(cf.PureDP(1.0)), n=40),
+    cf.Channel(cf.TrimmedMean("x", 0.25, (0, 8)), cf.Gaussian(cf.ZCDP(0.5), step=0.5), n=10),
     cf.Channel(cf.Each("x", (0, 4)), cf.RandomizedResponse(cf.PureDP(1.0)), n=30),
 ]

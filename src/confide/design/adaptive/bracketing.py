@@ -17,6 +17,7 @@ import numpy as np
 
 from confide._precision import float64
 from confide.channel import Channel
+from confide.design.adaptive.diary import check_next, require_releases
 from confide.design.criteria import CRITERIA
 from confide.design.families import Clip
 from confide.design.optimizing import found_at
@@ -127,11 +128,7 @@ class Bracket:
         >>> len(plan.update(cf.Release(plan.channel, 1200.0)).releases)
         1
         """
-        if not isinstance(release, Release):
-            raise InvalidArgument("release", release, "is not a release", "give Release(plan.channel, value)")
-        if release.channel != self.channel:
-            remedy = "release plan.channel from all records"
-            raise InvalidArgument("release", release.channel, "is not through the plan's next channel", remedy)
+        check_next(release, self.channel, "all records")
         self.releases = (*self.releases, release)
         self._channel = self._posterior = None
         return self
@@ -141,10 +138,7 @@ class Bracket:
         """What is known after all rounds so far."""
         from confide.inference import infer
 
-        if not self.releases:
-            raise IncompatibleError(
-                "nothing has been released yet, so the posterior is the prior; release plan.channel"
-            )
+        require_releases(self.releases)
         if self._posterior is None:
             shared = True if len(self.releases) > 1 else None
             self._posterior = infer(self.population, list(self.releases), self.prior, same_records=shared, key=0)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from confide.channel import Channel
 from confide.design.adaptive.batches import Batches
+from confide.design.adaptive.diary import check_next, require_releases
 from confide.design.asking.persons import FAMILIES, Persons
 from confide.design.search.family import Family
 from confide.errors import IncompatibleError, InvalidArgument
@@ -110,11 +111,7 @@ class Adaptive:
         >>> len(plan.update(cf.Release(plan.channel, [0.0])).releases)
         1
         """
-        if not isinstance(release, Release):
-            raise InvalidArgument("release", release, "is not a release", "give Release(plan.channel, value)")
-        if release.channel != self.channel:
-            remedy = "release plan.channel from the records of plan.part"
-            raise InvalidArgument("release", release.channel, "is not through the plan's next channel", remedy)
+        check_next(release, self.channel, "the records of plan.part")
         if release.part is not None and isinstance(release.part, Rows) and release.part != self.part:
             problem = f"is not of the records of the next batch, {self.part}"
             raise InvalidArgument("release", release.part, problem, "each record may answer once: release plan.part")
@@ -126,10 +123,7 @@ class Adaptive:
     @property
     def posterior(self) -> Posterior:
         """What is known after the releases so far, by quadrature of their exact likelihoods."""
-        if not self.releases:
-            raise IncompatibleError(
-                "nothing has been released yet, so the posterior is the prior; release plan.channel"
-            )
+        require_releases(self.releases)
         if self._posterior is None:
             import jax
 

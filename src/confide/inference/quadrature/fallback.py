@@ -253,6 +253,12 @@ class Careful:
         """The same by an approximation that is cheap; None where there is none."""
         return Rough(self._releases) if any(release.has_normal for release in self._releases) else None
 
+    def simulation_error(self, theta: Floats, share: Floats) -> float:
+        """By how much simulated windows leave the mean and the sd uncertain, the larger, as a share of the sd."""
+        if self._left_out is None:
+            return 0.0
+        return max(simulated.relative_errors(self._left_out, theta[:, 0], share))
+
     def notes(self, names: Sequence[str], theta: Floats, share: Floats) -> list[str]:
         """What to say, given the posterior's share at each θ of its final grid."""
         return [*self._of_windows(names, theta, share), *self._of_approximations(names, theta, share)]

@@ -25,6 +25,8 @@ Floats = NDArray[np.float64]
 #: where the likelihood is an average over simulated windows, whose own error is larger
 COSTLY = line.Care(points=48, tolerance=3e-3, negligible=14.0)
 COSTLY_PLANE = COSTLY._replace(points=24)
+#: with that much of the sd left uncertain, no more windows are asked for; and what half the points may differ by
+_ENOUGH, _KINKED = 1e-3, 1e-2
 #: points of a prior each way
 _FINE = 256
 #: how close to the end of a prior on an interval mass counts as piled up there, and how much of it
@@ -122,17 +124,41 @@ def posterior(problem: Problem, joint: Joint, key: jax.Array, chains: int, draws
         raise IncompatibleError(
             f"method 'grid' serves one or two parameters, and {problem.population.name} has {k}; use method='nuts'"
         )
-    careful, theta = Careful(joint), partial(_theta, problem.prior)
-    evaluate = partial(log_density, careful, problem.values, problem.prior)
     low, high = line.reach(problem.prior)
     if k == 1:
-        care = COSTLY if joint.simulated else line.Care()
-        low, high = narrowed(careful, problem.values, problem.prior, low, high, care)
-        found = line.integrate(lambda free: evaluate(free[:, None]), float(low[0]), float(high[0]), care, theta)
-        return _on_line(problem, careful, found, key, (chains, draws))
+        return _on_line(problem, *_line(problem, joint, low, high), key, (chains, draws))
+    careful = Careful(joint)
     care = plane.CARE._replace(tolerance=COSTLY.tolerance) if joint.dear else plane.CARE
     care = COSTLY_PLANE if joint.simulated else care
     return _on_plane(problem, careful, _plane(problem, careful, low, high, care), key, (chains, draws))
+
+
+def _along(careful: Careful, problem: Problem) -> line.LogDensity:
+    """log p(θ, y) on the line of one free coordinate (M,)."""
+    return lambda free: log_density(careful, problem.values, problem.prior, free[:, None])
+
+
+def _line(problem: Problem, joint: Joint, low: Floats, high: Floats) -> tuple[Careful, line.PosteriorLine]:
+    """The posterior on a line, by as many simulated windows as it needs, if any."""
+    care = COSTLY if joint.simulated else line.Care()
+    careful = Careful(joint)
+    if joint.simulated:
+        look = _along(Careful(joint.for_a_look()), problem)
+        ends = line.locate_roughly(look, float(low[0]), float(high[0]), care.points, care.negligible)
+    else:
+        low, high = narrowed(careful, problem.values, problem.prior, low, high, care)
+        ends = float(low[0]), float(high[0])
+    quicker, theta = joint.quicker(), partial(_theta, problem.prior)
+    for one in [careful] if quicker is None else [Careful(quicker), careful]:
+        # few windows leave small kinks, which the error below counts
+        own = care if one is careful else care._replace(tolerance=_KINKED)
+        found = line.integrate(_along(one, problem), *ends, own, theta)
+        share = found.density / found.density.sum()
+        nodes = constrained(problem.prior, found.free[:, None])
+        if one is careful or one.simulation_error(nodes, share) < _ENOUGH:
+            break
+        ends = float(found.free[0]), float(found.free[-1])
+    return one, found
 
 
 def _plane(problem: Problem, careful: Careful, low: Floats, high: Floats, care: line.Care) -> plane.Plane:

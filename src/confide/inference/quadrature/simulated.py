@@ -47,10 +47,16 @@ def errors(found: LeftOut, theta: Floats, share: Floats) -> tuple[float, float]:
     return spread[0], spread[1]
 
 
+def relative_errors(found: LeftOut, theta: Floats, share: Floats) -> tuple[float, float]:
+    """The same as shares of the sd."""
+    sd = math.sqrt(float(share @ (theta - share @ theta) ** 2))
+    of_mean, of_sd = errors(found, theta, share)
+    return of_mean / sd, of_sd / sd
+
+
 def notes(found: LeftOut, name: str, theta: Floats, share: Floats) -> list[str]:
     """What to say of it, if it is not negligible beside the posterior's sd."""
-    sd = math.sqrt(float(share @ (theta - share @ theta) ** 2))
-    of_mean, of_sd = (error / sd for error in errors(found, theta, share))
+    of_mean, of_sd = relative_errors(found, theta, share)
     if max(of_mean, of_sd) < _WORTH_SAYING:
         return []
     return [

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Float
 
 from confide._random import as_key, split_in_two
 from confide.errors import IncompatibleError
@@ -64,7 +65,7 @@ class Cells(Route):
         numbers = (jnp.asarray(noise.scale), jnp.asarray(noise.peak))
         return log_p(q, jnp.asarray(value), numbers, noise.exponential, model.channel.n)
 
-    def log_likelihood(self, model: Model, thetas: Any, values: Any) -> Floats:
+    def log_likelihood(self, model: Model, thetas: Any, values: Any) -> Float[Floats, "thetas values"]:
         """All θ (M, d), one published table after the other."""
         thetas, values = np.asarray(thetas), np.asarray(values)
         q = cell_law(model.population, model.channel.statistic).at(thetas)

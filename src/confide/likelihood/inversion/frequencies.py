@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.errors import AccuracyError
-from confide.likelihood.batched import blocks, filled
+from confide.likelihood.batched import blocks
 from confide.likelihood.inversion import integral as inv
 from confide.likelihood.inversion.atoms import atom_values, nearest_atom
 from confide.likelihood.inversion.contour import FrequencyGrid
@@ -122,7 +122,7 @@ def _plan(model: Model, content: bytes, checked: bool) -> tuple[Group, ...]:
     law = law_for(model.population, model.channel.statistic, thetas, *tilt_of(model))
     transform = noise_transform(model)
     assert transform is not None
-    means, covariances = (part[: len(thetas)] for part in moments_at(law, filled(thetas)))
+    means, covariances = moments_at(law, thetas)
     if isinstance(law, ClippedRows):
         law = _of_rows(model, thetas, float(np.sqrt(covariances[:, 0, 0].min())), transform)
     mean, spread = means[:, 0], np.sqrt(covariances[:, 0, 0])
@@ -170,9 +170,9 @@ def _hardly_decays(model: Model, law: AnyRecordLaw, thetas: Floats) -> NDArray[n
         return np.ones(len(thetas), dtype=bool)
     if type(transform) is not LaplaceTransform or atoms.size == 0:
         return np.zeros(len(thetas), dtype=bool)
-    nodes = nodes_at(law, filled(thetas))
+    nodes = nodes_at(law, thetas)
     in_atoms = nearest_atom(np.asarray(nodes.s), atoms) >= 0
-    mass = np.sum(np.where(in_atoms, np.asarray(nodes.weights), 0.0), axis=-1)[: len(thetas)]
+    mass = np.sum(np.where(in_atoms, np.asarray(nodes.weights), 0.0), axis=-1)
     return np.asarray(mass > _IN_ATOMS ** (1.0 / model.channel.n))
 
 

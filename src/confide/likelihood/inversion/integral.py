@@ -14,7 +14,7 @@ Where the contour passes, and log M along it, is the business of `contour`; valu
 from __future__ import annotations
 
 import functools
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -112,44 +112,6 @@ def invert_one(
     return found.moved(log_share)
 
 
-def invert_run_with_score(
-    transform: NoiseTransform,
-    c: Centred,
-    weights: jax.Array,
-    slopes: tuple[jax.Array, jax.Array | None],
-    y: jax.Array,
-    n: jax.Array | float,
-    grid: FrequencyGrid,
-) -> tuple[Density, jax.Array]:
-    """log p(y) and its score for a run of y (K,), from the derivatives of the weights (d, J) and of values that move.
-
-    One contour serves neighbouring y, so that they cost little more than one. ∂ log p is the average of ∂ n log M over
-    the frequencies, each with its share in p; M' is a product like M itself.
-    """
-    y, log_share = jax.vmap(lambda v: near(transform, c, weights, v, n))(y)
-    path, log_m = along(transform, c, weights, y[y.shape[0] // 2], n, grid)
-    chosen = (path.tau, path.crossed)
-    whole = jax.vmap(lambda v: integrate(transform, log_m, n * path.at_pole, chosen, v, grid, path.log_cut))(y)
-    dw, ds = slopes
-    tilt = jnp.exp(path.tau / n * c.s - path.log_total)
-    moved = dw * tilt
-    real, imaginary = moved @ c.cosine + jnp.sum(moved, axis=1, keepdims=True), moved @ c.sine
-    slope = jax.lax.complex(real, imaginary)
-    pole = jnp.where(path.crossed == 0, 0.0, path.crossed * transform.pole / n)
-    at_pole = dw @ jnp.exp(pole * c.s - path.at_pole)
-    if ds is not None:
-        zeta = jax.lax.complex(jnp.broadcast_to(path.tau / n, c.u.shape), c.u)
-        carried = ds * path.tilted
-        slope = slope + zeta * jax.lax.complex(
-            carried @ c.cosine + jnp.sum(carried, axis=1, keepdims=True), carried @ c.sine
-        )
-        at_pole = at_pole + pole * ((ds * weights) @ jnp.exp(pole * c.s - path.at_pole))
-    m = jax.lax.complex(1.0 + path.real, path.imaginary)
-    relative = jnp.where(jnp.abs(m) > 1e-100, slope / jnp.where(jnp.abs(m) > 1e-100, m, 1.0), 0.0)
-    score = jnp.einsum("df,kf->kd", relative, whole.shares).real + whole.residue[:, None] * at_pole
-    return whole.density.moved(log_share), n * score
-
-
 class Inversion(eqx.Module):
     """All that is chosen beforehand for a group of θ: the noise, the reference, and the frequencies."""
 
@@ -179,23 +141,3 @@ def invert(inversion: Inversion, law: Nodes, y: jax.Array) -> Density:
         return jax.vmap(lambda v: invert_one(transform, c, weights, v - inversion.reference, n, grid))(values)
 
     return jax.vmap(one, in_axes=(law.batched, 0, 0))(law.s, law.weights, y)
-
-
-@jax.jit
-def invert_with_score(inversion: Inversion, law: Nodes, slopes: Nodes, y: jax.Array) -> tuple[Density, jax.Array]:
-    """The same with the score ∂ log p/∂θ, from the derivatives of the law (B, d, J).
-
-    y (B, R, K) comes in runs of K neighbours, within a spread or two of each other, that share a contour; densities
-    have its shape and scores (B, R, K, d).
-    """
-    transform, n, grid = inversion.transform, inversion.n, inversion.grid
-
-    def one(s: jax.Array, weights: jax.Array, ds: Any, dw: jax.Array, runs: jax.Array) -> tuple[Density, jax.Array]:
-        c = inversion.centred(s)
-        return jax.vmap(
-            lambda run: invert_run_with_score(transform, c, weights, (dw, ds), run - inversion.reference, n, grid)
-        )(runs)
-
-    moving = law.batched is not None
-    axes = (law.batched, 0, 0 if moving else None, 0, 0)
-    return jax.vmap(one, in_axes=axes)(law.s, law.weights, slopes.s if moving else None, slopes.weights, y)

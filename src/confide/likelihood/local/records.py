@@ -16,22 +16,26 @@ integrated over y (`records_information`).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Float
 
 from confide.errors import IncompatibleError, InvalidArgument
 from confide.likelihood.completed import Completed
+from confide.likelihood.local import records_information
 from confide.likelihood.local.binned import Binned, bin_values, count_values
 from confide.likelihood.local.density import log_density
 from confide.likelihood.local.noisy_record import Moving, NoisyRecord, local
-from confide.likelihood.local.records_information import TAIL, fisher, spread
+from confide.likelihood.local.records_information import TAIL, spread
 from confide.likelihood.local.shared_nodes import SharedNodes
 from confide.likelihood.record_law.record import Floats
 from confide.likelihood.route import Route, require_finite
+from confide.likelihood.score_integral import Told
 
 if TYPE_CHECKING:
     from confide.model import Model
@@ -90,7 +94,7 @@ class PerRecord(Route):
         each = log_density(one.population, one.statistic, one.changes, one.law, one.record, theta, y)
         return jnp.asarray(value.total(each)[0]) if isinstance(value, Binned) else each.sum()
 
-    def log_likelihood(self, model: Model, thetas: Any, values: Any) -> Floats:
+    def log_likelihood(self, model: Model, thetas: Any, values: Any) -> Float[Floats, "thetas values"]:
         """log p(y | θ) for known θ (M, d) and values (Y, n), or binned ones: shape (M, Y)."""
         one, thetas = local(model), _as_thetas(model, thetas)
         if not isinstance(values, Binned):
@@ -136,13 +140,12 @@ class PerRecord(Route):
             return bin_values(densities, one.breaks(densities), 1.0 / one.noise.scale, values)
         return bin_values(densities, spread(one.noise, values.min(), values.max()), 0.0, values)
 
-    def information(self, model: Model, thetas: Any) -> jax.Array:
-        """n ∫ (∂p)(∂p)ᵀ/p dy at each θ, on panels of y that are halved until it stands still."""
+    def told(self, model: Model, thetas: Any) -> Iterator[list[Told]]:
+        """On panels of y that are halved until what they tell stands still."""
         one, thetas = local(model), _as_thetas(model, thetas)
         size = _MOST_INFORMATION if one.still else 1
-        batches = np.split(thetas, range(size, len(thetas), size))
-        each = [fisher(one, one.densities(batch, TAIL * one.noise.scale)) for batch in batches]
-        return jax.device_put(model.channel.n * np.concatenate(each))
+        for batch in np.split(thetas, range(size, len(thetas), size)):
+            yield from records_information.told(one, one.densities(batch, TAIL * one.noise.scale))
 
 
 def _as_thetas(model: Model, thetas: Any) -> Floats:

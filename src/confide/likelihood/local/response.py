@@ -11,6 +11,7 @@ masses between the thresholds of s from the distribution function, or sums over 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
@@ -18,6 +19,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Float
 
 from confide.errors import InvalidArgument
 from confide.likelihood.cached import once
@@ -26,6 +28,7 @@ from confide.likelihood.record_law.pieces import pieces_of, s_at
 from confide.likelihood.record_law.record import Floats, RecordLaw, log_mass
 from confide.likelihood.record_law.traced import points
 from confide.likelihood.route import Route
+from confide.likelihood.score_integral import Told
 from confide.mechanism import ResponseLaw
 from confide.population import Population, tails, tiles
 from confide.statistic import Statistic
@@ -153,21 +156,21 @@ class Response(Route):
         answers = jnp.sum(jnp.asarray(value).reshape(-1)[:, None] > between, axis=1, dtype=jnp.int32)
         return jnp.sum(log_tau[answers])
 
-    def log_likelihood(self, model: Model, thetas: Any, values: Any) -> Floats:
+    def log_likelihood(self, model: Model, thetas: Any, values: Any) -> Float[Floats, "thetas values"]:
         """log p(y | θ) for all θ (M, d) and answers (Y, n): shape (M, Y), from counts of the levels."""
         law, (cells, member) = _parts(model)
         counts = _counts(np.asarray(law.levels), np.asarray(values, dtype=float))
         tau = _probabilities(member, float(law.keep), cells.weights_at(_as_thetas(model, thetas)))
         return np.asarray(np.log(tau) @ counts.T)
 
-    def information(self, model: Model, thetas: Any) -> jax.Array:
-        """n Σ_l (∂τ_l)(∂τ_l)ᵀ/τ_l."""
+    def told(self, model: Model, thetas: Any) -> Iterator[list[Told]]:
+        """By one answer: (∂τ_l)(∂τ_l)ᵀ/τ_l is summed over the levels."""
         law, (cells, member) = _parts(model)
         keep, thetas = float(law.keep), _as_thetas(model, thetas)
         tau = _probabilities(member, keep, cells.weights_at(thetas))
         flat = (1.0 - keep) / (len(member) - 1)
         slopes = (keep - flat) * np.einsum("lj,tjd->tld", member, cells.slopes_at(thetas))
-        return jax.device_put(model.channel.n * np.einsum("tl,tli,tlj->tij", 1.0 / tau, slopes, slopes))
+        yield from ([Told.by_slopes(np.ones(len(member)), *parts)] for parts in zip(tau, slopes, strict=True))
 
 
 def _parts(model: Model) -> tuple[ResponseLaw, tuple[ResponseCells | RecordLaw, Floats]]:

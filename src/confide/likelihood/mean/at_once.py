@@ -1,4 +1,4 @@
-"""The inversion of `inversion` at a few θ, in NumPy: what is asked for once does not wait for a compiler.
+"""The inversion of `inversion` with its score, in NumPy: what is asked for once does not wait for a compiler.
 
 Continuous noise only. Each contour is summed twice, with a step of the frequency and with a shorter one: they differ by
 what is aliased. What lies beyond the last frequency is bounded as in `contour`.
@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.likelihood.batched import filled
 from confide.likelihood.inversion.atoms import atom_values
 from confide.likelihood.inversion.contour import log_beyond
 from confide.likelihood.noise.transform import GaussianTransform, LaplaceTransform, NoiseTransform
@@ -25,8 +24,6 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 Complexes = NDArray[np.complex128]
 
-#: θ up to which this costs less than compiling does
-MOST = 32
 #: the shorter step
 _SHORTER = 0.7
 #: |M|² − 1 and |M| where M vanishes, as a fair coin's does at half its period: its n-th power is nothing
@@ -41,7 +38,7 @@ def serves(transform: NoiseTransform | None) -> bool:
 def invert_at_once(group: Group, thetas: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:
     """log p, a bound on its error and the score (B, Y, d) at (θ, y) pairs (B, Y)."""
     many, model, reference = len(thetas), group.model, float(group.inversion.reference)
-    nodes, slopes = group.nodes(filled(thetas)), group.slopes(filled(thetas))
+    nodes, slopes = group.nodes(thetas), group.slopes(thetas)
     weights, changes = np.asarray(nodes.weights), np.asarray(slopes.weights)
     s = np.asarray(nodes.s) - reference
     atoms = atom_values(model.population, model.channel.statistic) - reference

@@ -10,6 +10,7 @@ through its transform.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -17,17 +18,20 @@ from typing import TYPE_CHECKING, Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Float
 from scipy.special import ndtr
 
 from confide.errors import IncompatibleError
 from confide.likelihood.inversion.contour import contour, pulled_in
 from confide.likelihood.inversion.frequencies import frequency_grid
 from confide.likelihood.inversion.integral import integrate
+from confide.likelihood.mean.y_rules import panel_edges, panel_nodes
 from confide.likelihood.noise import scale_mixture
 from confide.likelihood.noise.transform import DiscreteTransform
 from confide.likelihood.record_law.moments import AnyRecordLaw, each_theta, law_for, moments
 from confide.likelihood.record_law.traced import moving_law
 from confide.likelihood.route import Floats, Route, require_finite
+from confide.likelihood.score_integral import Tells, Told
 from confide.mechanism.noise import Noise
 from confide.population.mills import log_mills
 
@@ -74,7 +78,7 @@ class Normal(Route):
         mean, covariance = moments(s, weights)
         return log_density(model.channel.law, value, mean, covariance / model.channel.n)
 
-    def log_likelihood(self, model: Model, thetas: Any, values: Any) -> Floats:
+    def log_likelihood(self, model: Model, thetas: Any, values: Any) -> Float[Floats, "thetas values"]:
         """All θ at once."""
         law = law_for(model.population, model.channel.statistic, thetas)
         known = float(model.channel.n), np.asarray(thetas), np.asarray(values)
@@ -98,16 +102,31 @@ class Normal(Route):
         return np.asarray(ndtr(z) - excess), np.asarray(ndtr(-z) + excess)
 
     def information(self, model: Model, thetas: Any) -> jax.Array:
-        """Closed for Gaussian noise; for scalar noise of another kind, ∫ (∂ log p)² p dy under the normal model."""
+        """Closed for Gaussian noise: F_ij = ∂_iμᵀ H⁻¹ ∂_jμ + ½ tr(H⁻¹ ∂_iH H⁻¹ ∂_jH), H = Σ_s/n + σ²I."""
         noise = model.channel.law.added
         if model.channel.statistic.dimension > 1 and noise is not None and not noise.normal:
             raise IncompatibleError(
                 f"the information of {model.channel.statistic} under Laplace noise has no closed form; use Gaussian "
                 "noise, or method='replicates' for a column of its own"
             )
-        from confide.likelihood.mean.normal_information import normal_information
+        if model.channel.law.noiseless or noise.normal:  # type: ignore[union-attr]
+            return _closed(model, np.asarray(thetas))
+        return super().information(model, thetas)
 
-        return normal_information(model, np.asarray(thetas))
+    def told(self, model: Model, thetas: Any) -> Iterator[Iterable[Tells]]:
+        """Of scalar noise: about the location and spread of S, carried to θ by the chain rule."""
+        law, n = model.channel.law.added, float(model.channel.n)
+        record = law_for(model.population, model.channel.statistic, np.asarray(thetas))
+        found = _derivatives(record, np.asarray(thetas))
+        mean, variance, d_mean, d_variance = (np.asarray(part) for part in found)
+        assert law is not None
+        noise = float(np.sqrt(law.variance))
+        spread = np.sqrt(variance[:, 0, 0] / n)
+        # where s is a constant, so are both moments near θ: of whatever is told about them nothing is carried over
+        spread = np.where(spread > 0, spread, noise)
+        mass, score = _scores(law, mean[:, 0], spread**2, *_y_rule(law, mean[:, 0], spread, noise))
+        carried = np.stack([d_mean[:, 0], d_variance[:, 0, 0] / n], axis=1)  # (M, 2, d)
+        yield from ([Told(*parts)] for parts in zip(np.asarray(mass), np.asarray(score) @ carried, strict=True))
 
 
 def log_density(law: Any, value: jax.Array, mean: jax.Array, covariance: jax.Array) -> jax.Array:
@@ -196,3 +215,65 @@ def _log_likelihood(law: AnyRecordLaw, noise: Any, n: float, thetas: jax.Array, 
 
     found: jax.Array = each_theta(law, per_theta, thetas)
     return found
+
+
+@jax.jit
+def _derivatives(law: AnyRecordLaw, thetas: jax.Array) -> tuple[jax.Array, ...]:
+    """μ, Σ and their derivatives at each θ."""
+
+    def both(theta: jax.Array) -> tuple[tuple[jax.Array, jax.Array], tuple[jax.Array, jax.Array]]:
+        found = moments(*law.at(theta))
+        return found, found
+
+    def one(theta: jax.Array) -> tuple[jax.Array, ...]:
+        (d_mean, d_variance), (mean, variance) = jax.jacfwd(both, has_aux=True)(theta)
+        return mean, variance, d_mean, d_variance
+
+    found: tuple[jax.Array, ...] = each_theta(law, one, thetas)
+    return found
+
+
+def _closed(model: Model, thetas: Floats) -> jax.Array:
+    """F (M, d, d) under Gaussian noise, or without noise."""
+    law, n = model.channel.law.added, float(model.channel.n)
+    record = law_for(model.population, model.channel.statistic, thetas)
+    _, variance, d_mean, d_variance = _derivatives(record, thetas)
+    noise = 0.0 if law is None else law.scale**2
+    return _gaussian(variance / n + noise * jnp.eye(variance.shape[-1]), d_mean, d_variance / n)
+
+
+@jax.jit
+def _gaussian(covariance: jax.Array, d_mean: jax.Array, d_covariance: jax.Array) -> jax.Array:
+    def one(h: jax.Array, dm: jax.Array, dh: jax.Array) -> jax.Array:
+        inverse = jnp.linalg.inv(h)
+        product = jnp.einsum("ab,bci->aci", inverse, dh)
+        return dm.T @ inverse @ dm + 0.5 * jnp.einsum("abi,baj->ij", product, product)
+
+    return jax.vmap(one)(covariance, d_mean, d_covariance)
+
+
+def _y_rule(law: Noise, mean: Floats, spread: Floats, noise: float) -> tuple[Floats, Floats]:
+    """Where N(μ, v) plus noise has its mass, for each θ: nodes of panels, or points of the lattice."""
+    if law.step is None:
+        return panel_nodes(panel_edges(mean, spread, noise))
+    reach = int(np.ceil((12.0 * spread.max() + 45.0 * noise) / law.step)) + 2
+    y = law.step * (np.round(mean / law.step)[:, None] + np.arange(-reach, reach + 1))
+    return y, np.ones_like(y)
+
+
+@jax.jit
+def _scores(
+    noise: Noise, mean: jax.Array, v: jax.Array, y: jax.Array, weight: jax.Array
+) -> tuple[jax.Array, jax.Array]:
+    """The mass of each node, and its score about (μ, v)."""
+
+    def log_p(parameters: jax.Array, value: jax.Array) -> jax.Array:
+        return convolved(noise, value - parameters[0], jnp.sqrt(parameters[1]))
+
+    def one(m: jax.Array, variance: jax.Array, values: jax.Array) -> tuple[jax.Array, jax.Array]:
+        at = jnp.stack([m, variance])
+        return jax.vmap(lambda value: jax.value_and_grad(log_p)(at, value))(values)
+
+    log_density, score = jax.vmap(one)(mean, v, y)
+    mass = weight * jnp.exp(log_density)
+    return mass, jnp.where(mass[..., None] > 0, score, 0.0)

@@ -15,6 +15,7 @@ which needs no division by q and holds at q = 0 and 1. A statistic that is const
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import logsumexp, xlogy
+from jaxtyping import Float
 from numpy.typing import NDArray
 from scipy import special
 
@@ -34,6 +36,7 @@ from confide.likelihood.mean.told_by_masses import ROOM, log_noise, rounded
 from confide.likelihood.noise.lattice import finite_values
 from confide.likelihood.record_law.record import RecordLaw, log_mass
 from confide.likelihood.route import Route, require_finite
+from confide.likelihood.score_integral import Tells, Told, certain
 from confide.population import Population
 from confide.statistic import Statistic
 
@@ -146,7 +149,7 @@ class Share(Route):
         log_binomial = ways + xlogy(k, above) + xlogy(n - k, below)
         return jnp.asarray(logsumexp(log_binomial + log_noise(model, value, rounded(model, _means(model, share)))))
 
-    def log_likelihood(self, model: Model, thetas: Any, values: Any) -> Floats:
+    def log_likelihood(self, model: Model, thetas: Any, values: Any) -> Float[Floats, "thetas values"]:
         """A product of two matrices, P(K = k | θ) and f(y − u_k), and again in logarithms where that underflows."""
         thetas, values = np.asarray(thetas), np.asarray(values)
         share, n = _share(model), model.channel.n
@@ -176,17 +179,12 @@ class Share(Route):
         masses = np.exp(_log_binomial(model.channel.n, share.masses_at(np.asarray(thetas))))
         return told_by_masses.tails(model, rounded(model, _means(model, share)), masses, np.asarray(values))
 
-    def information(self, model: Model, thetas: Any) -> jax.Array:
-        """∇q ∇qᵀ F_q."""
+    def told(self, model: Model, thetas: Any) -> Iterator[Iterable[Tells]]:
+        """What y tells about q, times ∇q."""
         share, thetas = _share(model), np.asarray(thetas)
-        masses = share.masses_at(thetas)
-        slopes = share.slopes_at(thetas)
-        # where q does not move with θ nothing is told, whatever F_q is
-        told = [
-            _about_share(model, share, mass) if np.any(slope) else 0.0
-            for mass, slope in zip(masses, slopes, strict=True)
-        ]
-        return jnp.asarray(np.asarray(told)[:, None, None] * slopes[:, :, None] * slopes[:, None, :])
+        for mass, slope in zip(share.masses_at(thetas), share.slopes_at(thetas), strict=True):
+            # where q does not move with θ nothing is told, whatever is told about q
+            yield _about_share(model, mass, slope) if np.any(slope) else certain(slope.size)
 
 
 def _share(model: Model) -> TwoValues:
@@ -209,15 +207,14 @@ def _log_product(log_binomial: Floats, log_noise: Floats) -> Floats:
     return np.asarray(result)
 
 
-def _about_share(model: Model, share: TwoValues, masses: Floats) -> float:
-    """F_q: the information about q = masses[1] itself."""
-    n = model.channel.n
+def _about_share(model: Model, masses: Floats, slope: Floats) -> Iterator[Told]:
+    """What y tells about θ, of which q = masses[1] has so steep a slope."""
+    n, share = model.channel.n, _share(model)
     probability = np.exp(_log_binomial(n, masses[None])[0])
     fewer = np.exp(_log_binomial(n - 1, masses[None])[0])
     seen = np.flatnonzero(probability > np.exp(-_UNSEEN) * probability.max())
-    first, last = max(0, int(seen[0]) - 1), min(n, int(seen[-1]) + 1)
+    some = slice(max(0, int(seen[0]) - 1), min(n, int(seen[-1]) + 1) + 1)
     # ∂_q P(K = k) = n {P(K' = k − 1) − P(K' = k)}, K' of n − 1 records
-    slope = n * (np.concatenate([[0.0], fewer]) - np.concatenate([fewer, [0.0]]))
-    some = slice(first, last + 1)
-    told, _ = told_by_masses.information(model, _means(model, share)[some], np.stack([probability, slope])[:, some])
-    return float(told[0, 0])
+    by_share = n * (np.concatenate([[0.0], fewer]) - np.concatenate([fewer, [0.0]]))
+    for part in told_by_masses.told(model, _means(model, share)[some], np.stack([probability, by_share])[:, some]):
+        yield Told(part.mass, part.score * slope)

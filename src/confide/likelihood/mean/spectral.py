@@ -12,25 +12,27 @@ Where it is not met the atoms of the record's law are taken out and as many freq
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
+from jaxtyping import Float
 from numpy.typing import NDArray
 
 from confide.errors import AccuracyError, IncompatibleError
 from confide.likelihood.completed import Completed, completed
 from confide.likelihood.inversion import shared_contours
 from confide.likelihood.inversion.frequencies import CUT, SETTLED, Group, in_blocks, plan
-from confide.likelihood.mean import inside_a_trace, told_by_masses
+from confide.likelihood.mean import inside_a_trace, spectral_information, told_by_masses
 from confide.likelihood.noise.channel import noise_transform
 from confide.likelihood.noise.lattice import lattice_spacing
 from confide.likelihood.record_law.fixed import record_law
 from confide.likelihood.record_law.slopes import moves
 from confide.likelihood.route import Route, require_finite
+from confide.likelihood.score_integral import Tells
 from confide.likelihood.slow_inversion import rounded, rounded_sums, rounded_tails
 from confide.likelihood.slow_inversion.pairs import SETTLED as SETTLED_SLOWLY
 from confide.likelihood.slow_inversion.pairs import invert_slowly
@@ -77,7 +79,7 @@ class Spectral(Route):
             return "the spectral route serves Laplace and Gaussian noise; use latent methods for other noise"
         return None
 
-    def log_likelihood(self, model: Model, thetas: Any, values: Any) -> Floats:
+    def log_likelihood(self, model: Model, thetas: Any, values: Any) -> Float[Floats, "thetas values"]:
         """Grouped, checked inversion at concrete θ and y."""
         thetas, values = np.asarray(thetas), np.asarray(values)
         if rounded.serves(model):
@@ -114,11 +116,9 @@ class Spectral(Route):
                 found[:, row] = np.stack(told_by_masses.tails(model, points, law.masses[:1], values))[:, 0]
         return found[0], found[1]
 
-    def information(self, model: Model, thetas: Any) -> jax.Array:
-        """∫ score scoreᵀ p dy on panels of y."""
-        from confide.likelihood.mean.spectral_information import spectral_information
-
-        return spectral_information(model, np.asarray(thetas))
+    def told(self, model: Model, thetas: Any) -> Sequence[Iterable[Tells]]:
+        """On panels of y, or by the masses of a sum on a lattice."""
+        return spectral_information.told(model, np.asarray(thetas))
 
 
 def _inverted(model: Model, thetas: Floats, values: Floats) -> Floats:

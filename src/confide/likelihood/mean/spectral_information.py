@@ -1,30 +1,26 @@
-"""Fisher information by the spectral route: F = ∫ score scoreᵀ p dy, the score by differentiating the inversion.
+"""What y tells about θ by the spectral route: the score by differentiating the inversion.
 
-Panels in y are halved until what is integrated, p and p times the square of each score, is the polynomial through its
-nodes (`y_rules`); on a lattice the integral is a sum.
+Panels in y are halved until p, and p times the square of each score, is the polynomial through its nodes (`y_rules`);
+on a lattice the points of y are taken one by one.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
-import jax
 import numpy as np
 from numpy.typing import NDArray
 
 from confide.errors import AccuracyError
-from confide.likelihood.batched import blocks, filled
-from confide.likelihood.inversion import integral as inv
 from confide.likelihood.inversion.atoms import atom_values, nearest_atom, ways
 from confide.likelihood.inversion.frequencies import Group, plan, tilt_of
 from confide.likelihood.mean import told_by_masses
-from confide.likelihood.mean.at_once import MOST, invert_at_once, serves
+from confide.likelihood.mean.at_once import invert_at_once, serves
 from confide.likelihood.mean.y_rules import (
     FRACTIONS,
-    LARGEST_DOUBT,
-    Told,
+    ToldOnPanels,
     lattice_rule,
     narrowed,
     panel_edges,
@@ -35,8 +31,9 @@ from confide.likelihood.mean.y_rules import (
 )
 from confide.likelihood.noise.channel import lattice_period, noise_step
 from confide.likelihood.noise.lattice import lattice_spacing
-from confide.likelihood.record_law.moments import Nodes, law_for, moments_at, nodes_at
+from confide.likelihood.record_law.moments import law_for, moments_at, nodes_at
 from confide.likelihood.record_law.record import ORDER
+from confide.likelihood.score_integral import Tells, certain
 from confide.likelihood.slow_inversion.pairs import SETTLED, invert_slowly_with_score
 from confide.likelihood.slow_inversion.sums import sums_at
 
@@ -45,9 +42,6 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
-#: the rounding error of p above which a panel's nodes get contours of their own, and the log of the share of the
-#: largest p below which that does not matter: e^{−46} is 1e-20
-_SPOILT, _NEGLIGIBLE = 1e-9, -46.0
 #: how far the noise goes beyond the records, in its scales
 _NOISE = 10.0
 #: with fewer records outside of atoms the density of y has lumps as narrow as the noise
@@ -59,8 +53,6 @@ _UNRESOLVED = 1e-5
 #: information below this share of what n records could tell is rounding
 _ROUNDING = 1e-10
 _CUT = 1e-9
-#: θ whose nodes are made together where there are many, as `batched` has them
-_ROWS = 16
 #: points that the law of a sum is told by, and the share of the largest mass that is nothing
 _SHORT, _UNSEEN = 2**18, 1e-15
 #: scales of the noise, in distances of points, from which many points may be made fewer
@@ -72,45 +64,39 @@ _UNNOTICED = 1e6
 _MOST_KINKS = 300
 
 
-def spectral_information(model: Model, thetas: Floats) -> jax.Array:
-    """F(θ) for each θ of (M, d): shape (M, d, d)."""
+def told(model: Model, thetas: Floats) -> Sequence[Iterable[Tells]]:
+    """What y tells at each θ of (M, d)."""
     known = _by_masses(model, thetas)
     if known is not None:
-        return jax.device_put(known)
-    result = np.zeros((len(thetas), thetas.shape[1], thetas.shape[1]))
-    told = np.flatnonzero(_varies(model, thetas))
-    left = told[~_quickly(model, thetas[told], result, told)] if 0 < told.size <= MOST else told
-    for group in plan(model, thetas[left]) if left.size else ():
-        found, sure = _integrate(model, group, group.thetas, invert_slowly_with_score if group.slow else _scores)
-        if not np.all(sure) and not group.slow:
-            found[~sure], sure[~sure] = _integrate(model, group, group.thetas[~sure], invert_slowly_with_score)
-        if not np.all(sure):
+        return known
+    result: list[Iterable[Tells]] = [certain(thetas.shape[1])] * len(thetas)
+    places = np.flatnonzero(_varies(model, thetas))
+    # both ways check their frequencies by themselves
+    for group in plan(model, thetas[places], checked=False) if places.size else ():
+        index = places[group.index]
+        quick = serves(group.inversion.transform) and not group.slow
+        for scores in (invert_at_once, invert_slowly_with_score) if quick else (invert_slowly_with_score,):
+            if index.size:
+                found, sure = _settled_at(model, group, thetas[index], scores)
+                for place in np.flatnonzero(sure):
+                    result[index[place]] = [found[place]]
+                index = index[~sure]
+        if index.size:
             raise AccuracyError(
                 f"the transform of {model.channel.statistic} with n = {model.channel.n} decays too slowly to be "
                 "inverted; use method='replicates', or 'normal' for an approximation"
             )
-        result[left[group.index]] = found
-    return jax.device_put(result)
+    return result
 
 
-def _quickly(model: Model, thetas: Floats, result: Floats, places: NDArray[np.intp]) -> NDArray[np.bool_]:
-    """F at a few θ by what need not be compiled, put in their places of the result; and which of them that served."""
-    done = np.zeros(len(thetas), dtype=bool)
-    for group in plan(model, thetas, checked=False):
-        quick = serves(group.inversion.transform) and not group.slow
-        for scores in (invert_at_once, invert_slowly_with_score) if quick else ():
-            index = group.index[~done[group.index]]
-            if index.size:
-                found, sure = _integrate(model, group, thetas[index], scores)
-                result[places[index[sure]]], done[index] = found[sure], sure
-    return done
+Scores = Callable[[Group, Floats, Floats], tuple[Floats, Floats, Floats]]
 
 
-def _by_masses(model: Model, thetas: Floats) -> Floats | None:
-    """F at each θ of a statistic on a short lattice, where no transform is needed; None for others."""
+def _by_masses(model: Model, thetas: Floats) -> list[Iterable[Tells]] | None:
+    """The same of a statistic on a short lattice, where no transform is needed; None for others."""
     if lattice_spacing(model.population, model.channel.statistic) is None:
         return None
-    found = np.empty((len(thetas), thetas.shape[1], thetas.shape[1]))
+    found: list[Iterable[Tells]] = [certain(thetas.shape[1])] * len(thetas)
     noise = float(model.channel.law.noise.scale)  # type: ignore[attr-defined]
     for group in plan(model, thetas, checked=False):
         step = noise_step(group.inversion.transform)
@@ -120,7 +106,6 @@ def _by_masses(model: Model, thetas: Floats) -> Floats | None:
             # what a fast transform leaves of masses that are nothing is nothing
             law_seen = law.masses[0] > _UNSEEN * law.masses[0].max()
             if np.count_nonzero(law_seen) == 1:  # of what cannot be otherwise nothing is learnt, however slopes round
-                found[row] = 0.0
                 continue
             held = slice(int(np.argmax(law_seen)), law_seen.size - int(np.argmax(law_seen[::-1])))
             masses = np.where(law_seen, law.masses, 0.0)[:, held]
@@ -129,70 +114,44 @@ def _by_masses(model: Model, thetas: Floats) -> Floats | None:
                 return None
             if step > 0 and (u[-1] - u[0]) / step > _SHORT:
                 return None
-            found[row], total = told_by_masses.information(model, *told_by_masses.lumped(u, masses, lump))
-            _require_whole(model, total)
+            found[row] = told_by_masses.told(model, *told_by_masses.lumped(u, masses, lump))
     return found
-
-
-def _require_whole(model: Model, total: float) -> None:
-    if abs(total - 1.0) > LARGEST_DOUBT:
-        raise AccuracyError(
-            f"the density of y integrates to {total:.9g} for {model.channel.statistic} with "
-            f"n = {model.channel.n}; use method='replicates', or 'normal' for an approximation"
-        )
 
 
 def _varies(model: Model, thetas: Floats) -> NDArray[np.bool_]:
     """At which θ a record's s takes more than one value. Of an event that cannot happen nothing is learnt."""
     law = law_for(model.population, model.channel.statistic, thetas, *tilt_of(model))
-    s, weights = _laws(lambda some: nodes_at(law, some), thetas)
-    s, seen = np.broadcast_arrays(s, weights > 0)
+    nodes = nodes_at(law, thetas)
+    s, seen = np.broadcast_arrays(nodes.s, nodes.weights > 0)
     return np.asarray(np.where(seen, s, -np.inf).max(axis=1) > np.where(seen, s, np.inf).min(axis=1))
 
 
-def _laws(nodes: Callable[[Floats], Nodes], thetas: Floats) -> tuple[Floats, Floats]:
-    """Values and weights of a record at each θ, so many at a time as programs have been compiled for."""
-    many, together = len(thetas), len(filled(thetas)) if len(thetas) <= MOST else _ROWS
-    rows = np.arange(-(-many // together) * together).clip(max=many - 1).reshape(-1, together)
-    parts = [nodes(thetas[some]) for some in rows]
-    s, weights = np.asarray(parts[0].s), np.concatenate([np.asarray(part.weights) for part in parts])[:many]
-    return s if s.ndim == 1 else np.concatenate([np.asarray(part.s) for part in parts])[:many], weights
+def _settled_at(
+    model: Model, group: Group, thetas: Floats, scores: Scores
+) -> tuple[list[ToldOnPanels], NDArray[np.bool_]]:
+    """What y tells at each θ, and where the inversion has reached its accuracy."""
+    slowly = scores is invert_slowly_with_score
+    accuracy, found = SETTLED if slowly else _CUT, []
+    for theta, told in zip(thetas, _told(group, thetas, scores, *_y_rule(group, thetas, atoms=slowly)), strict=True):
+        on_panels = told.weight.shape[1] == ORDER and told.sure(accuracy)
+        found.append(_settled(model, group, theta, told, scores) if on_panels else told)
+    return found, np.asarray([told.sure(accuracy) for told in found])
 
 
-Scores = Callable[[Group, Floats, Floats], tuple[Floats, Floats, Floats]]
-
-
-def _integrate(model: Model, group: Group, thetas: Floats, scores: Scores) -> tuple[Floats, NDArray[np.bool_]]:
-    """F at each θ, and where the inversion has reached its accuracy."""
-    accuracy = SETTLED if scores is invert_slowly_with_score else _CUT
-    found, sure = np.empty((len(thetas), thetas.shape[1], thetas.shape[1])), np.zeros(len(thetas), dtype=bool)
-    for row, told in enumerate(
-        _told(group, thetas, scores, *_y_rule(group, thetas, atoms=scores is invert_slowly_with_score))
-    ):
-        settled = told.sure(accuracy)
-        if settled and told.weight.shape[1] == ORDER:
-            told = _settled(model, group, thetas[row], told, scores)  # noqa: PLW2901
-            settled = told.sure(accuracy)
-        found[row], sure[row] = np.einsum("py,pyi,pyj->ij", told.mass, told.score, told.score), settled
-        if settled:
-            _require_whole(model, float(told.mass.sum()))
-    return found, sure
-
-
-def _told(group: Group, thetas: Floats, scores: Scores, y: Floats, weight: Floats) -> list[Told]:
+def _told(group: Group, thetas: Floats, scores: Scores, y: Floats, weight: Floats) -> list[ToldOnPanels]:
     """What values y (θ, panels, nodes) tell at each θ."""
     log_prob, error, score = scores(group, thetas, y.reshape(len(thetas), -1))
     shapes = (part.reshape(y.shape) for part in (log_prob, error))
-    return [Told(*parts) for parts in zip(y, weight, *shapes, score.reshape(*y.shape, -1), strict=True)]
+    return [ToldOnPanels(*parts) for parts in zip(y, weight, *shapes, score.reshape(*y.shape, -1), strict=True)]
 
 
-def _settled(model: Model, group: Group, theta: Floats, told: Told, scores: Scores) -> Told:
+def _settled(model: Model, group: Group, theta: Floats, told: ToldOnPanels, scores: Scores) -> ToldOnPanels:
     """Panels halved until each is resolved; information of rounding errors is not information."""
     least = np.zeros(1 + theta.size)
     for _ in range(_ROUNDS):
         rough = told.rough(least) > _RESOLVED
         if np.any(rough) and not np.any(least):  # what is asked for seldom
-            slopes = np.asarray(group.slopes(filled(theta[None])).weights)[0]
+            slopes = np.asarray(group.slopes(theta[None]).weights)[0]
             least = np.append(1.0, _ROUNDING * group.inversion.n * np.abs(slopes).sum(axis=1) ** 2)
             rough = told.rough(least) > _RESOLVED
         if not np.any(rough) or np.count_nonzero(rough) + len(rough) > _MOST_PANELS:
@@ -211,39 +170,8 @@ def _settled(model: Model, group: Group, theta: Floats, told: Told, scores: Scor
     return told
 
 
-def _scores(group: Group, thetas: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:
-    """log p, the cut-off and the score at (θ, y) pairs.
-
-    The nodes of a panel, never wider than three spreads, share a contour; but one by one where that costs digits that
-    matter: where p falls steeply at an edge of what the statistic can be, next to which the noise is narrow.
-    """
-    inversion = group.inversion
-    on_lattice = noise_step(inversion.transform) > 0 or lattice_period(inversion.transform) > 0
-    for run in (1,) if on_lattice else (ORDER, 1):
-        log_prob, cut, score, rounding = _in_runs(group, inversion, thetas, y, run)
-        sure = np.max(np.where(rounding < _SPOILT, log_prob, -np.inf), axis=1, keepdims=True)
-        if not np.any((rounding >= _SPOILT) & (log_prob > sure + _NEGLIGIBLE)):
-            break
-    return log_prob, cut, score
-
-
-def _in_runs(group: Group, inversion: inv.Inversion, thetas: Floats, y: Floats, run: int) -> tuple[Floats, ...]:
-    log_prob, cut, rounding = np.empty((3, *y.shape))
-    score = np.empty((*y.shape, thetas.shape[1]))
-    for block in blocks(thetas, y, run):
-        at = block.thetas
-        runs = block.y.reshape(len(block.y), -1, run)
-        density, found = inv.invert_with_score(inversion, group.nodes(at), group.slopes(at), runs)
-        block.scatter(log_prob, density.log_prob)
-        block.scatter(cut, density.truncation)
-        block.scatter(rounding, density.rounding)
-        block.scatter(score, found)
-    return log_prob, cut, score, rounding
-
-
 def _moments(group: Group, thetas: Floats) -> tuple[Floats, Floats]:
-    found = moments_at(group.law, filled(thetas))
-    mean, covariance = (np.asarray(part)[: len(thetas)] for part in found)
+    mean, covariance = moments_at(group.law, thetas)
     return mean[:, 0], np.sqrt(covariance[:, 0, 0] / group.inversion.n + group.inversion.transform.variance)
 
 
@@ -278,7 +206,8 @@ def _y_rule(group: Group, thetas: Floats, *, atoms: bool) -> tuple[Floats, Float
 def _followed(group: Group, thetas: Floats, edges: Floats) -> Floats:
     """Rows of edges that go as far as the mean of the records does, narrow where that comes in lumps."""
     n, noise = group.inversion.n, float(group.model.channel.law.noise.scale)  # type: ignore[attr-defined]
-    s, weights = _laws(group.nodes, thetas)
+    nodes = group.nodes(thetas)
+    s, weights = nodes.s, nodes.weights
     low, high = reach(s, weights, n).T
     mean = np.sum(weights * s, axis=1)
     edges = stretched(edges, mean - low - _NOISE * noise, mean + high + _NOISE * noise)

@@ -7,6 +7,7 @@ point to node then depends on how many points are between them alone, and both s
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from scipy import signal
 
 from confide.likelihood.record_law.panels import PANEL, panel_rule
+from confide.likelihood.score_integral import Told
 from confide.mechanism.lattice import lattice_index
 
 if TYPE_CHECKING:
@@ -84,50 +86,44 @@ def tails(model: Model, points: Floats, masses: Floats, values: Floats) -> tuple
     return masses @ below.T, masses @ above.T
 
 
-def information(model: Model, points: Floats, masses: Floats) -> tuple[Floats, float]:
-    """F (d, d) from the points in order (K,), their masses and the derivatives of these (1 + d, K); and ∫ p dy."""
+def told(model: Model, points: Floats, masses: Floats) -> Iterator[Told]:
+    """What y tells, from the points in order (K,), their masses and the derivatives of these (1 + d, K)."""
     if model.channel.law.noise.step is not None:  # type: ignore[attr-defined]
-        return _on_lattice(model, rounded(model, points), masses)
+        yield _on_lattice(model, rounded(model, points), masses)
+        return
     outside, between = _y_rule(model, points)
-    parts = [_at(model, points, masses, *outside)]
+    yield from _at(model, points, masses, *outside)
     if between is not None:
-        parts += [_between(model, points, masses, offset, weight) for offset, weight in zip(*between, strict=True)]
-    return np.sum([part[0] for part in parts], axis=0), float(sum(part[1] for part in parts))
+        for offset, weight in zip(*between, strict=True):
+            yield _between(model, points, masses, offset, weight)
 
 
-def _told(sums: Floats, weight: Any) -> tuple[Floats, float]:
-    """Σ ∂p ∂pᵀ/p and Σ p over nodes, from p and ∂p (1 + d, Y)."""
-    p, slopes = sums[0], sums[1:]
-    # scores first: beside the smallest numbers 1/p alone is more than the largest
-    scores = np.where(p > 0, slopes / np.where(p > 0, p, 1.0), 0.0)
-    return np.asarray((scores * weight) @ slopes.T), float(np.sum(weight * p))
+def _told(sums: Floats, weight: Any) -> Told:
+    """Of nodes, from p and ∂p (1 + d, Y)."""
+    return Told.by_slopes(weight, sums[0], sums[1:].T)
 
 
-def _at(model: Model, points: Floats, masses: Floats, y: Floats, weight: Floats) -> tuple[Floats, float]:
-    """The integral by nodes y and their weights."""
-    matrix, total = np.zeros((len(masses) - 1, len(masses) - 1)), 0.0
+def _at(model: Model, points: Floats, masses: Floats, y: Floats, weight: Floats) -> Iterator[Told]:
+    """At nodes y with weights."""
     rows = max(1, ROOM // points.size)
     for start in range(0, y.size, rows):
         some = slice(start, start + rows)
         log_f = np.asarray(log_noise(model, y[some, None], points))
         top = log_f.max(axis=1)
-        found = _told(masses @ np.exp(log_f - top[:, None]).T, weight[some] * np.exp(top))
-        matrix, total = matrix + found[0], total + found[1]
-    return matrix, total
+        yield _told(masses @ np.exp(log_f - top[:, None]).T, weight[some] * np.exp(top))
 
 
-def _between(model: Model, points: Floats, masses: Floats, offset: float, weight: float) -> tuple[Floats, float]:
-    """The integral between the first point and the last, by a node so far beyond each point."""
+def _between(model: Model, points: Floats, masses: Floats, offset: float, weight: float) -> Told:
+    """Between the first point and the last, at a node so far beyond each point."""
     count = points.size
     apart = (points[-1] - points[0]) / (count - 1) * np.arange(-(count - 1), count - 1)
     log_f = np.asarray(log_noise(model, offset + apart, 0.0))
     top = float(log_f.max())
-    sums = _convolved(masses, np.exp(log_f - top))[:, count - 1 : 2 * count - 2]
-    return _told(sums, weight * np.exp(top))
+    return _told(_convolved(masses, np.exp(log_f - top))[:, count - 1 : 2 * count - 2], weight * np.exp(top))
 
 
-def _on_lattice(model: Model, points: Floats, masses: Floats) -> tuple[Floats, float]:
-    """The sum over a lattice, on which points are whole numbers."""
+def _on_lattice(model: Model, points: Floats, masses: Floats) -> Told:
+    """At each point of a lattice, on which points are whole numbers."""
     noise = model.channel.law.noise  # type: ignore[attr-defined]
     reach = int(np.ceil(_BEYOND[-1] * max(1.0, noise.scale / noise.step)))
     index = (points - points[0]).astype(int)

@@ -12,10 +12,12 @@ import functools
 from dataclasses import dataclass, fields
 
 import numpy as np
+from jaxtyping import Float
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from confide.likelihood.record_law.panels import PANEL, TO_LEGENDRE, GaussRule, panel_rule
+from confide.likelihood.score_integral import LARGEST_DOUBT
 
 Floats = NDArray[np.float64]
 
@@ -34,11 +36,8 @@ _LEFT, _TILTS = -25.0, 2.0 ** np.arange(-8.0, 5.0)
 #: the widest panel that does not step over a lump, in scales of the noise, and how many of these there may be
 _WIDEST, _MOST = 25.0, 1000
 
-#: the share of the mass and of the information that may be lost, or held by tails whose p has not reached its accuracy
-LARGEST_DOUBT = 1e-6
 
-
-def panel_edges(mean: Floats, spread: Floats, scale: float) -> Floats:
+def panel_edges(mean: Float[Floats, " m"], spread: Float[Floats, " m"], scale: float) -> Float[Floats, "m edges"]:
     """Edges of panels in y for each θ: dense within the statistic's own spread, then through the noise's tails."""
     half = spread[:, None] * _BODY
     if scale > 0:
@@ -55,7 +54,7 @@ def panel_nodes(edges: Floats, rule: GaussRule = PANEL) -> tuple[Floats, Floats]
     return y.reshape(len(edges), -1), weight.reshape(len(edges), -1)
 
 
-def reach(s: Floats, weights: Floats, n: float) -> Floats:
+def reach(s: Floats, weights: Float[Floats, "m nodes"], n: float) -> Float[Floats, "m 2"]:
     """How far below and above its mean (θ, 2) the mean of n records goes, by Chernoff's bound and the range of s.
 
     s is (J,) or (θ, J), weights (θ, J).
@@ -75,7 +74,9 @@ def reach(s: Floats, weights: Floats, n: float) -> Floats:
     return np.stack(sides, axis=1)
 
 
-def stretched(edges: Floats, low: Floats, high: Floats) -> Floats:
+def stretched(
+    edges: Float[Floats, "m edges"], low: Float[Floats, " m"], high: Float[Floats, " m"]
+) -> Float[Floats, "m more"]:
     """Rows of edges with panels that go on, wider and wider, down to `low` and up to `high` (θ,)."""
     middle = edges[:, edges.shape[1] // 2]
     out = np.stack([middle - edges[:, 0], edges[:, -1] - middle])
@@ -85,7 +86,7 @@ def stretched(edges: Floats, low: Floats, high: Floats) -> Floats:
     return np.concatenate([middle[:, None] - left[:, ::-1], edges, middle[:, None] + right], axis=1)
 
 
-def narrowed(edges: Floats, scale: float) -> Floats:
+def narrowed(edges: Float[Floats, "m edges"], scale: float) -> Float[Floats, "m more"]:
     """Rows of edges with panels no wider than a lump of the noise's scale can be seen on."""
     widest = max(_WIDEST * scale, float(np.max(edges[:, -1] - edges[:, 0])) / _MOST)
     parts = np.ceil(np.max(np.diff(edges, axis=1), axis=0) / widest).astype(int).clip(min=1)
@@ -148,7 +149,7 @@ def _between_points(scale: float) -> tuple[Floats, Floats]:
 
 
 @dataclass(frozen=True, eq=False)
-class Told:
+class ToldOnPanels:
     """What values y tell at one θ: weights, log p and its error (…,), and scores (…, d), on panels (P, 16) of y."""
 
     y: Floats
@@ -189,7 +190,7 @@ class Told:
         whole = np.maximum(self.squares.sum(axis=(1, 2)), least)
         return np.asarray((roughness(self.squares / width, self.weight) / whole[:, None]).max(axis=0))
 
-    def replaced(self, gone: NDArray[np.bool_], others: Told) -> Told:
+    def replaced(self, gone: NDArray[np.bool_], others: ToldOnPanels) -> ToldOnPanels:
         """With other panels in place of some."""
         pairs = ((getattr(self, f.name), getattr(others, f.name)) for f in fields(self))
-        return Told(*(np.concatenate([own[~gone], other]) for own, other in pairs))
+        return ToldOnPanels(*(np.concatenate([own[~gone], other]) for own, other in pairs))

@@ -17,10 +17,13 @@ from typing import TYPE_CHECKING, Any, cast
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Float
 
+from confide.likelihood.rank import order_information
 from confide.likelihood.rank.density import WIDEST, NoisyOrder, log_likelihood, noise_grid
 from confide.likelihood.rank.rank_law import rank_law
 from confide.likelihood.route import Floats, Route, require_finite
+from confide.likelihood.score_integral import Told
 from confide.likelihood.value_law.steps import MOST_STEPS, discrete_law
 from confide.likelihood.value_law.value import transformed_law
 from confide.mechanism.additive import AdditiveLaw
@@ -68,14 +71,13 @@ class Order(Route):
         noisy = noisy_order(model)
         return jax.vmap(lambda theta: noisy.log_prob(theta, values))(thetas)
 
-    def log_likelihood(self, model: Model, thetas: Any, values: Any) -> Floats:
+    def log_likelihood(self, model: Model, thetas: Any, values: Any) -> Float[Floats, "thetas values"]:
         """All θ (M, d) against all values (Y,): one rule per θ."""
         found = log_likelihood(noisy_order(model), np.asarray(thetas), np.asarray(values))
         return require_finite(model, thetas, values, found)
 
-    def information(self, model: Model, thetas: Any) -> jax.Array:
-        """∫ (∂p)(∂p)ᵀ/p dy on panels of y, at two orders that must agree."""
-        from confide.likelihood.rank.order_information import order_information
+    def told(self, model: Model, thetas: Any) -> list[list[Told]]:
+        """On panels of y, at two orders that must agree."""
 
         @functools.cache
         def of_records() -> np.ndarray:
@@ -86,7 +88,7 @@ class Order(Route):
             low, high = np.asarray(population.quantile(np.array([0.1, 0.9]), np.asarray(thetas)[:, None])).T
             return np.asarray(n / np.square(high - low)[:, None] * np.ones_like(thetas))
 
-        return order_information(noisy_order(model), np.asarray(thetas), str(model.channel.statistic), of_records)
+        return order_information.told(noisy_order(model), np.asarray(thetas), str(model.channel.statistic), of_records)
 
 
 def _unreadable(population: Population, statistic: Statistic) -> str | None:

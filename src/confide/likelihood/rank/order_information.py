@@ -1,10 +1,10 @@
-"""The Fisher information of a noisy order statistic, F = ∫ (∂p)(∂p)ᵀ/p dy, by quadrature over y.
+"""What a noisy order statistic tells about θ: a rule over y, and scores there.
 
 Where y is continuous, Gauss–Legendre panels of y end wherever p is not smooth or changes its scale: at the kinks and
 atoms of the law of V (under Laplace noise p is twice smoother than that law, not more), at the normal scores of u,
 and at steps of a noise scale. Beyond the range of u, Laplace noise makes p a pure exponential and the score
-constant, so each tail is the integrand at its end times b. On a lattice the integral is a sum, and the Laplace tails
-are geometric series.
+constant, so each tail is what its end tells times b. On a lattice the points of y are taken one by one, and the Laplace
+tails are geometric series.
 
 The result is computed with two orders of all rules, and must not depend on it by more than 1e-8.
 """
@@ -24,6 +24,7 @@ from confide.errors import AccuracyError
 from confide.likelihood.rank.at_once.known_order import KnownOrder
 from confide.likelihood.rank.density import NoisyOrder, finer_panels
 from confide.likelihood.rank.rule import ORDER, Gauss, gauss
+from confide.likelihood.score_integral import Told, fisher
 from confide.likelihood.value_law.value import TransformedLaw
 
 #: nodes a panel or part of one, of two rules that must agree; they share a compiled function
@@ -45,29 +46,24 @@ class RankValues(NamedTuple):
     weights: np.ndarray
 
 
-def order_information(
-    noisy: NoisyOrder, thetas: np.ndarray, name: str, of_records: Callable[[], np.ndarray]
-) -> jax.Array:
-    """F at each θ (M, d), shape (M, d, d), with a relative error below 1e-8, or where it is next to nothing.
+def told(noisy: NoisyOrder, thetas: np.ndarray, name: str, of_records: Callable[[], np.ndarray]) -> list[list[Told]]:
+    """What y tells at each θ (M, d): F has a relative error below 1e-8, or is next to nothing.
 
-    `of_records` computes what all records tell about each parameter, (M, d), which is asked for if need be.
+    Two orders of all rules must agree, on panels as fine as it takes. `of_records` computes what all records tell about
+    each parameter, (M, d), which is asked for if need be.
     """
-    with on_the_cpu():  # 1e-8 of a sum of squares of scores asks for all digits of these
-        return jax.device_put(_settled(noisy, thetas, name, of_records))
-
-
-def _settled(noisy: NoisyOrder, thetas: np.ndarray, name: str, of_records: Callable[[], np.ndarray]) -> np.ndarray:
-    """With two orders of all rules that agree, on panels as fine as it takes."""
     values, smooth = values_of_y(noisy), isinstance(noisy.values, TransformedLaw) and not noisy.count
-    for finer, parts in finer_panels(noisy):
-        each = [KnownOrder(finer, theta) if smooth else StepOrder(finer, theta) for theta in thetas]
-        last, better = (_at_order(each, values, order, parts, smooth) for order in _ORDERS)
-        if np.all(np.abs(better - last) <= _allowed(better, thetas)):
-            return better
-        told = of_records()
-        nothing = _NOTHING * np.sqrt(told[:, :, None] * told[:, None, :])
-        if np.all(np.abs(better) <= nothing) and np.all(np.abs(last) <= nothing):
-            return better
+    with on_the_cpu():  # 1e-8 of a sum of squares of scores asks for all digits of these
+        for finer, parts in finer_panels(noisy):
+            each = [KnownOrder(finer, theta) if smooth else StepOrder(finer, theta) for theta in thetas]
+            found = [_at_order(each, values, order, parts, smooth) for order in _ORDERS]
+            last, better = (np.stack([fisher(parts)[0] for parts in told]) for told in found)
+            if np.all(np.abs(better - last) <= _allowed(better, thetas)):
+                return found[1]
+            whole = of_records()
+            nothing = _NOTHING * np.sqrt(whole[:, :, None] * whole[:, None, :])
+            if np.all(np.abs(better) <= nothing) and np.all(np.abs(last) <= nothing):
+                return found[1]
     raise AccuracyError(
         f"the information of {name} does not settle to {_TOLERANCE:g} with {ORDER} nodes on each of its finest panels; "
         "declare where the population's density is not smooth (breaks)"
@@ -76,11 +72,11 @@ def _settled(noisy: NoisyOrder, thetas: np.ndarray, name: str, of_records: Calla
 
 def _at_order(
     each: list[KnownOrder | StepOrder], values: RankValues, order: int, parts: int, smooth: bool
-) -> np.ndarray:
-    """F at each θ with rules of an order on so many parts of each panel, of one size where a function is compiled."""
+) -> list[list[Told]]:
+    """With rules of an order on so many parts of each panel, of one size where a function is compiled."""
     rule, half = (gauss(k, None if smooth else room, parts) for k, room in ((order, ORDER), (order // 2, ORDER // 2)))
     over_y = half if values.ends.size > _MANY else rule
-    return np.stack([_information(known, values, rule, over_y) for known in each])
+    return [[_told(known, values, rule, over_y)] for known in each]
 
 
 def _allowed(information: np.ndarray, thetas: np.ndarray) -> np.ndarray:
@@ -137,8 +133,8 @@ def _panel_nodes(ends: np.ndarray, kinks: np.ndarray, rule: Gauss) -> tuple[np.n
     return (ends[:-1, None] + width * rule.nodes[kind]).ravel(), (width * rule.weights[kind]).ravel()
 
 
-def _information(known: KnownOrder | StepOrder, values: RankValues, rule: Gauss, over_y: Gauss) -> np.ndarray:
-    """∫ score scoreᵀ p dy at one θ."""
+def _told(known: KnownOrder | StepOrder, values: RankValues, rule: Gauss, over_y: Gauss) -> Told:
+    """At one θ."""
     ends, kinks = values.ends, np.zeros(values.ends.shape, bool)
     if isinstance(known, KnownOrder) and known.noisy.law.noise.kinked:
         breaks = known.law.survey.kinks
@@ -149,9 +145,7 @@ def _information(known: KnownOrder | StepOrder, values: RankValues, rule: Gauss,
     y, weight = _panel_nodes(ends, kinks, over_y)
     y, weight = np.concatenate([y, values.points]), np.concatenate([weight, values.weights])
     log_p, score = known.scores(y, rule)
-    mass = weight * np.exp(log_p)
-    score = np.where((mass > 0)[:, None], score, 0.0)
-    return np.asarray(np.einsum("y,yi,yj->ij", mass, score, score))
+    return Told(weight * np.exp(log_p), score)
 
 
 class StepOrder(NamedTuple):

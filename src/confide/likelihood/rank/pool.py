@@ -10,12 +10,13 @@ estimate is a deterministic, smooth function of θ, and comes with its Monte Car
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Float
 from scipy.special import logsumexp
 
 from confide._compile import IN_PARTS
@@ -23,7 +24,14 @@ from confide._progress import progress
 from confide._random import as_key, fused_key
 from confide.errors import IncompatibleError
 from confide.likelihood.rank import running_sums
-from confide.likelihood.rank.pool_density import WindowModel, below, log_batches, log_density, log_density_error
+from confide.likelihood.rank.pool_density import (
+    WindowModel,
+    below,
+    log_density,
+    log_density_error,
+    log_sums,
+    still_table,
+)
 from confide.likelihood.rank.pool_information import pool_information
 from confide.likelihood.rank.window import Ranks, WindowPool, simulate_pool
 from confide.likelihood.route import Floats, Route, require_finite
@@ -40,7 +48,13 @@ _FOR_INFORMATION, _FOR_A_POSTERIOR = 2**14, 2**13
 #: seconds to simulate one rank of one window, on one core
 _PER_RANK = 1.7e-7
 
-_log_batches = jax.jit(log_batches, compiler_options=IN_PARTS)
+#: windows of a batch that one call averages over: one program serves pools of every size
+_TOGETHER = 32
+#: how many times fewer windows tell where a posterior lies, and may be enough for it
+_FOR_A_LOOK, _AT_FIRST = 8, 4
+
+_still_table = jax.jit(still_table, compiler_options=IN_PARTS)
+_log_sums = jax.jit(log_sums, compiler_options=IN_PARTS)
 _below = jax.jit(below, compiler_options=IN_PARTS)
 _log_density_error = jax.jit(log_density_error, compiler_options=IN_PARTS)
 
@@ -55,6 +69,8 @@ class Pool(Route):
 
     size: int = _FOR_INFORMATION
     key: int = 0
+    #: only the first of so many parts of each batch is averaged over
+    parts: int = field(default=1, repr=False)
 
     name = "pool"
     error = "Monte Carlo, known (log_prob_with_error)"
@@ -111,7 +127,7 @@ class Pool(Route):
         prepared, pool = window_model(model), self.pool(model)
         return jax.lax.map(lambda theta: log_density(prepared, theta, pool, values), thetas)
 
-    def log_likelihood(self, model: Model, thetas: Any, values: Any) -> Floats:
+    def log_likelihood(self, model: Model, thetas: Any, values: Any) -> Float[Floats, "thetas values"]:
         """All θ (M, d) against all values (Y,): the windows are made once per θ."""
         return over_batches(model, thetas, values, self.by_batch(model, thetas, values))
 
@@ -123,9 +139,15 @@ class Pool(Route):
         pool = self.pool(model)
         if running_sums.serves(prepared.law):
             return running_sums.running_log_batches(prepared, np.asarray(thetas), pool, y)
-        # NumPy stacks them without a program of its own for every number of θ
-        each = progress(np.asarray(thetas), "simulated windows")
-        return np.stack([np.asarray(_log_batches(prepared, theta, pool, y)) for theta in each])
+        some, length = _together(pool), pool.log_weight.shape[-1]
+        # arrays of θ are filled up with equal ones; and NumPy stacks without a program for every number of them
+        different, where = np.unique(np.asarray(thetas), axis=0, return_inverse=True)
+        found = []
+        for theta in progress(different, "simulated windows"):
+            table = _still_table(prepared, theta, pool.low, pool.high)
+            sums = [np.asarray(_log_sums(prepared, table, *each, y)) for each in some]
+            found.append(logsumexp(np.stack(sums), axis=0) - np.log(length))
+        return np.stack(found)[where.ravel()]
 
     def tails(self, model: Model, thetas: Any, values: Any) -> tuple[Floats, Floats] | None:
         """The mean over all windows of P(Y ≤ y | window), within the Monte Carlo error of so many windows."""
@@ -144,6 +166,14 @@ class Pool(Route):
     def for_a_posterior(self) -> Pool:
         """Fewer windows, unless a number of them was asked for."""
         return replace(self, size=_FOR_A_POSTERIOR) if self.size == _FOR_INFORMATION else self
+
+    def for_a_look(self) -> Pool:
+        """The first windows of each batch."""
+        return replace(self, parts=_FOR_A_LOOK)
+
+    def quicker(self) -> Pool | None:
+        """Fewer windows, unless a number of them was asked for."""
+        return replace(self, parts=_AT_FIRST) if self.size == _FOR_A_POSTERIOR else None
 
     def information(self, model: Model, thetas: Any) -> NoReturn:
         """Refused: the information of a pool is an estimate, and comes with its error."""
@@ -174,7 +204,25 @@ class Pool(Route):
         with jax.ensure_compile_time_eval():
             chosen = fused_key(as_key(self.key if key is None else key))
         rank = channel.statistic.rank(channel.n)
-        return simulate_pool(chosen, channel.n, rank, channel.law.window, self.size if size is None else size)
+        pool = simulate_pool(chosen, channel.n, rank, channel.law.window, self.size if size is None else size)
+        if self.parts == 1:
+            return pool
+        # the beginning of a Sobol sequence is one too
+        first = -(-pool.log_weight.shape[-1] // self.parts)
+        return pool._replace(zeta=pool.zeta[:, :first], log_weight=pool.log_weight[:, :first])
+
+
+def _together(pool: WindowPool) -> list[tuple[Floats, Floats]]:
+    """Logits and log weights of equally many windows of each batch at a time, the last filled up with none."""
+    zeta, log_weight = np.asarray(pool.zeta), np.asarray(pool.log_weight)
+    missing = -log_weight.shape[1] % _TOGETHER
+    zeta = np.pad(zeta, [(0, 0), (0, missing), (0, 0)])
+    log_weight = np.pad(log_weight, [(0, 0), (0, missing)], constant_values=-np.inf)
+    starts = range(0, log_weight.shape[1], _TOGETHER)
+    return [
+        (jax.device_put(zeta[:, at : at + _TOGETHER]), jax.device_put(log_weight[:, at : at + _TOGETHER]))
+        for at in starts
+    ]
 
 
 def over_batches(model: Model, thetas: Any, values: Any, each: np.ndarray) -> Floats:

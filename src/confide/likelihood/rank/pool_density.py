@@ -47,10 +47,10 @@ class WindowModel(eqx.Module):
     #: whether y stays in the range of s
     bounded: bool = eqx.field(static=True)
 
-    def table(self, theta: jax.Array, pool: WindowPool) -> QuantileTable | StepTable:
-        """Q and Z at θ over the pool's range."""
+    def table(self, theta: jax.Array, low: jax.Array, high: jax.Array) -> QuantileTable | StepTable:
+        """Q and Z at θ for logits of a pool's range."""
         if isinstance(self.values, TransformedLaw):
-            return quantile_table(self.values, theta, pool.low, pool.high)
+            return quantile_table(self.values, theta, low, high)
         law = self.values
         velocity = jax.jacfwd(lambda t: law.steps(t).levels)(jax.lax.stop_gradient(theta))
         return StepTable(law.steps(theta), velocity)
@@ -64,7 +64,7 @@ class WindowModel(eqx.Module):
 
         Where the pathwise derivative does not exist the windows are held, and each term carries its score instead.
         """
-        table = self.table(theta, pool)
+        table = self.table(theta, pool.low, pool.high)
         if self.continuous:
             windows = self.windows(table, pool.zeta)
             return jax.vmap(lambda value: self.law.log_prob(value, windows))(y) + pool.log_weight
@@ -87,9 +87,25 @@ def log_batches(model: WindowModel, theta: jax.Array, pool: WindowPool, y: jax.A
     return logsumexp(terms, axis=-1) - jnp.log(terms.shape[-1])
 
 
+def still_table(model: WindowModel, theta: jax.Array, low: jax.Array, high: jax.Array) -> QuantileTable | StepTable:
+    """Q at one θ without Z, which only derivatives ask for."""
+    table = model.table(theta, low, high)
+    if isinstance(table, StepTable):
+        return table._replace(velocity=table.velocity[..., :0])
+    return table._replace(velocity=table.velocity[..., :0], rung_velocity=table.rung_velocity[..., :0])
+
+
+def log_sums(
+    model: WindowModel, table: QuantileTable | StepTable, zeta: jax.Array, log_weight: jax.Array, y: jax.Array
+) -> jax.Array:
+    """The logs of the sums of g(y | window)·weight over some windows of each batch, for y (Y,): (Y, batches)."""
+    windows = model.windows(table, zeta)
+    return logsumexp(jax.vmap(lambda value: model.law.log_prob(value, windows))(y) + log_weight, axis=-1)
+
+
 def below(model: WindowModel, theta: jax.Array, pool: WindowPool, y: jax.Array) -> jax.Array:
     """P(Y ≤ y | θ) for y (Y,): the mean over the pool, whose weights add up to one, so that it ends at one."""
-    windows = model.windows(model.table(theta, pool), pool.zeta)
+    windows = model.windows(model.table(theta, pool.low, pool.high), pool.zeta)
     weight = jax.nn.softmax(pool.log_weight, axis=(0, 1))
     return jax.lax.map(lambda value: jnp.sum(weight * model.law.cdf(value, windows)), y)
 

@@ -67,7 +67,7 @@ def grid(model: WindowModel, table: QuantileTable | StepTable, pool: WindowPool)
 @partial(jax.jit, compiler_options=IN_PARTS)
 def pool_information(model: WindowModel, theta: jax.Array, pool: WindowPool) -> tuple[jax.Array, jax.Array]:
     """F and its standard error at one θ (d,), each (d, d)."""
-    table, push = jax.linearize(lambda t: model.table(t, pool), theta)
+    table, push = jax.linearize(lambda t: model.table(t, pool.low, pool.high), theta)
     tangent = jax.vmap(push)(jnp.eye(theta.size))
     y, weight = grid(model, table, pool)
     found = slopes(model, table, tangent, pool, y)

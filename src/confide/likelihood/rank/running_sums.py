@@ -111,12 +111,12 @@ _jackknife = jax.jit(jackknife, compiler_options=IN_PARTS)
 
 @partial(jax.jit, compiler_options=IN_PARTS)
 def _windows(model: WindowModel, theta: jax.Array, pool: WindowPool) -> jax.Array:
-    return model.windows(model.table(theta, pool), pool.zeta)
+    return model.windows(model.table(theta, pool.low, pool.high), pool.zeta)
 
 
 @partial(jax.jit, compiler_options=IN_PARTS)
 def _with_scores(model: WindowModel, theta: jax.Array, pool: WindowPool) -> tuple[jax.Array, ...]:
     """The windows and their scores, and nodes and weights of y."""
-    table = model.table(theta, pool)
+    table = model.table(theta, pool.low, pool.high)
     score = window_score(table, pool.zeta, model.ranks)
     return model.windows(table, pool.zeta), score, *grid(model, table, pool)

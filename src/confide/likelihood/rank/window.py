@@ -73,14 +73,12 @@ def outward(middle: jax.Array, above: jax.Array, below: jax.Array, ranks: Ranks)
 def outward_tails(middle: Tails, above: jax.Array, below: jax.Array, ranks: Ranks) -> Tails:
     """The levels of a window, and what is above them, from those of its middle (W,): `outward` with fewer logarithms.
 
-    Ranks that do not exist have nothing below, or nothing above.
+    Either side has exponentials of its own number, of ranks that exist.
     """
-    step = jnp.arange(1, above.shape[-1] + 1)
-    left_above, left_below = ranks.n - ranks.rank - step + 1.0, ranks.rank - step + 0.0
-    fall = jnp.cumsum(above / jnp.maximum(left_above, 1.0), axis=-1)
-    rise = jnp.cumsum(below / jnp.maximum(left_below, 1.0), axis=-1)
-    high = jnp.where(left_above > 0, middle.above[:, None] * jnp.exp(-fall), 0.0)
-    low = jnp.where(left_below > 0, middle.below[:, None] * jnp.exp(-rise), 0.0)[:, ::-1]
+    fall = jnp.cumsum(above / (ranks.n - ranks.rank - jnp.arange(above.shape[-1])), axis=-1)
+    rise = jnp.cumsum(below / (ranks.rank - 1.0 - jnp.arange(below.shape[-1])), axis=-1)
+    high = middle.above[:, None] * jnp.exp(-fall)
+    low = (middle.below[:, None] * jnp.exp(-rise))[:, ::-1]
     return Tails(
         jnp.concatenate([low, middle.below[:, None], 1.0 - high], axis=-1),
         jnp.concatenate([1.0 - low, middle.above[:, None], high], axis=-1),

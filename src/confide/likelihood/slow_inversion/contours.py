@@ -23,8 +23,8 @@ _ALIAS = 34.0
 _COST = 4.0
 #: spreads of a tilted law that must fit in half a period of the frequency grid
 _ROOM = 10.0
-#: the logarithm up to which mass a period away is not noticed: e^{−34} becomes 7e-11, a share of what is asked
-_NOTICED = 10.6
+#: the logarithm of the share of p up to which mass a period away is not noticed: 7e-11, a share of what is asked
+_NOTICED = -23.4
 #: cells in which the law of a record is summed up
 _CELLS = 64
 
@@ -110,16 +110,19 @@ def contours(transform: NoiseTransform, n: int, step: float, record: Record, y: 
         found.append(Contour(theta, order[run], tau, crossed, fits))
 
     def comes_back(theta: int, run: slice, tau: float, crossed: float) -> bool:
-        """Whether mass a period P from y may be noticed where a pole was passed.
+        """Whether mass a period P from y may be noticed where a pole π was passed.
 
-        What is inverted there vanishes beyond all mass, and is e^{τP} times as large a period away: by Chernoff's bound
-        at 2τ that is e^{K(2τ) − 2τy − τP}, where τP is at least `_ALIAS`.
+        What is inverted there vanishes beyond all mass, and a period away it is e^{τP} times as large: by Chernoff's
+        bound at 2τ that is e^{K(2τ) − 2τy − τP}, beside the residue e^{K(π) − πy}, of which p is a fraction.
         """
         if crossed == 0:
             return False
         held = record.weights[theta] > 0
-        log_m = n * float(logsumexp(2.0 * tau / n * record.s[held], b=record.weights[theta, held]))
-        return log_m - 2.0 * tau * ranked[run.start if crossed > 0 else run.stop - 1] > _NOTICED
+        tilts = np.stack([2.0 * tau, crossed * pole])
+        log_m = n * logsumexp(tilts[:, None] / n * record.s[held], b=record.weights[theta, held], axis=1)
+        nearest = ranked[run.start if crossed > 0 else run.stop - 1]
+        beside = float(np.diff(log_m - tilts * nearest)[0])
+        return -beside - 2.0 * math.pi / step * abs(tau) > _NOTICED
 
     for theta, table in enumerate(tables.each()):
         middle, slope = table.around(0.0)[0], table.tau(ranked)

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from confide._compile import FAST_COMPILE
 from confide.errors import AccuracyError
+from confide.likelihood.batched import filled
 from confide.likelihood.noise.values_of_rows import atoms_of_rows, listed
 from confide.likelihood.record_law.panels import TO_LEGENDRE
 from confide.likelihood.record_law.record import NODES, ORDER
@@ -80,7 +81,7 @@ class ClippedRows(eqx.Module):
 
     def moments_at(self, thetas: Floats) -> tuple[Floats, Floats]:
         """μ_s (M, k) and Σ_s (M, k, k) at known θ."""
-        mean, covariance, mass = (np.asarray(part) for part in _each(self, np.asarray(thetas), _moments))
+        mean, covariance, mass = _each(self, np.asarray(thetas), _moments)
         if not np.all(np.abs(mass - 1.0) < _MISSED):
             worst = int(np.argmax(np.abs(np.nan_to_num(mass, nan=np.inf) - 1.0)))
             raise AccuracyError(
@@ -117,8 +118,13 @@ def over(function: Any, thetas: jax.Array) -> Any:
     return lax.map(function, thetas, batch_size=min(_TOGETHER, len(thetas)))
 
 
+def _each(law: ClippedRows, thetas: Floats, function: Any) -> Any:
+    """A function of each θ, filled up to few shapes."""
+    return jax.tree.map(lambda part: np.asarray(part)[: len(thetas)], _compiled(law, filled(thetas), function))
+
+
 @partial(jax.jit, static_argnums=2, compiler_options=FAST_COMPILE)
-def _each(law: ClippedRows, thetas: jax.Array, function: Any) -> Any:
+def _compiled(law: ClippedRows, thetas: jax.Array, function: Any) -> Any:
     return over(partial(function, law), thetas)
 
 
