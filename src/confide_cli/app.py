@@ -104,8 +104,7 @@ def release(
     report: o.Report = None, as_json: o.Json = False,
 ) -> None:  # fmt: skip
     """Publish a statistic of real records, with exact noise, from a budget."""
-    told = Arguments(study, {"statistic": statistic,
-                         **by_column(bounds, column_bounds, category),
+    told = Arguments(study, {"statistic": statistic, **by_column(bounds, column_bounds, category),
                              "mechanism": mechanism, "privacy": privacy, "n": n})  # fmt: skip
     options = {"column": column, "table": table, "ledger": ledger, "dataset": dataset, "part": part,
                "purpose": purpose, "missing": missing, "fresh": fresh, "by": by, "groups": groups,
@@ -253,18 +252,19 @@ def account(releases: o.Batch, delta: o.Delta = 1e-6, as_json: o.Json = False) -
 @app.command(epilog='Example: confide audit --like people.csv --column x --statistic "mean abs(x)" --bounds -10 10 '
              "--privacy pure:1 --n 100")  # fmt: skip
 def audit(
-    study: o.StudyFile = None, statistic: o.OneStatistic = None, bounds: o.Bounds = None, mechanism: o.Mechanism = None,
-    privacy: o.Privacy = None, n: o.Count = None, like: o.Like = None, column: o.Column = None, table: o.Table = None,
-    pairs: o.Pairs = 1000, seed: o.Seed = 0, as_json: o.Json = False,
+    study: o.StudyFile = None, statistic: o.OneStatistic = None, bounds: o.RowBounds = None,
+    column_bounds: o.ColumnBounds = None, category: o.Category = None, person: o.Person = None,
+    at_most: o.AtMost = None, mechanism: o.Mechanism = None, privacy: o.Privacy = None, n: o.CountOrPrivate = None,
+    like: o.Like = None, column: o.Column = None, table: o.Table = None, pairs: o.Pairs = 1000, seed: o.Seed = 0,
+    as_json: o.Json = False,
 ) -> None:  # fmt: skip
     """Whether one record could show in a release more than it may: tried on generated records, never on yours."""
-    told = Arguments(
-        study, {"statistic": statistic, "bounds": bounds, "mechanism": mechanism, "privacy": privacy, "n": n}
-    )
+    told = Arguments(study, {"statistic": statistic, **by_column(bounds, column_bounds, category),
+                             "mechanism": mechanism, "privacy": privacy, "n": n})  # fmt: skip
     from confide_cli import auditing
 
-    options = {"like": like, "column": column, "table": table, "pairs": pairs, "seed": seed}
-    auditing.audit(told, options, as_json)
+    among = {"column": column, "table": table, "person": person, "at_most": at_most}
+    auditing.audit(told, {"like": like, **among, "pairs": pairs, "seed": seed}, as_json)
 
 
 @app.command(epilog="Example: confide schema infer")

@@ -9,13 +9,15 @@ import typer
 import confide as cf
 from confide.published.codec import encode_channel
 from confide_cli.build import channel_of
+from confide_cli.rows import read_column
 from confide_cli.show import emit, say
 from confide_cli.study import Arguments
 
 
 def audit(study: Arguments, options: dict[str, Any], as_json: bool) -> None:
     """Try to tell neighbouring tables apart; exit code 1 if it can be done."""
-    found = cf.audit(channel_of(study), **options)
+    channel = channel_of(study)
+    found = cf.audit(channel, **options | {"column": read_column(options["column"], channel.statistic)})
     written = {
         "command": "audit",
         "channel": encode_channel(found.channel),

@@ -242,7 +242,8 @@ class AuditForm(_Input):
     seed: int
     pairs: int
     tables: int
-    records: list[int]
+    #: None: a private number
+    records: list[int | None]
     tried: dict[str, int]
     refused: dict[str, int]
     failures: list[AuditFailureForm]

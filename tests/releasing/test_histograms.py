@@ -131,8 +131,3 @@ def test_groups_have_histograms_of_their_own(tmp_path):
     ages = cf.Histogram("age", edges=[18, 65])
     found = cf.release(cf.Channel(ages, LAPLACE), csv(tmp_path), by="ward", groups=["a", "b", "c"])
     assert [each.value.shape for each in found.values()] == [(3,)] * 3
-
-
-def test_what_cannot_be_audited_is_said():
-    with pytest.raises(cf.IncompatibleError, match="rows or cells"):
-        cf.audit(cf.Channel(cf.Histogram("x", edges=[2]), LAPLACE, 4), pairs=20)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import tempfile
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +21,7 @@ from confide.published.value import Integers
 
 if TYPE_CHECKING:
     from confide.releasing.ledger.ledger import Ledger
+    from confide.releasing.origin import Origin
     from confide.releasing.readers.source import Source
     from confide.releasing.whole_numbers import Plan
 
@@ -152,14 +155,16 @@ def _prepared(
     plan = plan_of(channel)
     told |= {"missing": check_missing(missing, statistic)}
     request = Request(channel, **told)
-    asked, origin = asked_of(statistic, told["column"]), Origin()
-    with holding(None if ledger is None else data) as held:
+    asked, origin = asked_of(statistic, told["column"]), _known(Origin())
+    with holding(None if ledger is None else data) as held, ThreadPoolExecutor(1) as beside:
         if ledger is not None:
             # refuse before a single record is read, and answer from the store before anything is computed
             decided = ledger.foresee(request, fresh=fresh)
             data = settled(data)
-            origin = origin_of(data, table, names_of(asked), request.part, held)
-            stored = None if decided else ledger.find(request, origin, fresh=fresh)
+            asking = partial(origin_of, data, table, names_of(asked), request.part, held)
+            # files are digested beside the query, unless an answer may be stored for what they hold
+            origin = _known(asking()) if held is None else beside.submit(asking).result
+            stored = None if decided else ledger.find(request, origin(), fresh=fresh)
             if stored is not None:
                 return lambda: stored
         compute = _records if statistic.per_record else _numbers
@@ -168,8 +173,13 @@ def _prepared(
         with open_source(data, asked, table, also, stop, None if held is None else held.files) as source:
             publish = compute(plan, source, told)
         if held is not None:
+            origin()  # to its end: what is digested is read, and must not have changed either
             held.check()
-    return publish if ledger is None else lambda: ledger.record(request, publish, origin, fresh=fresh)
+    return publish if ledger is None else lambda: ledger.record(request, publish, origin(), fresh=fresh)
+
+
+def _known(origin: Origin) -> Callable[[], Origin]:
+    return lambda: origin
 
 
 def _numbers(plan: Plan, source: Source, told: dict[str, Any]) -> Callable[[], Release]:

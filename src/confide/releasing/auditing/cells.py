@@ -42,18 +42,18 @@ def numbers(channel: Channel, grid: StepGrid, generator: np.random.Generator) ->
     """Finite numbers around everything that the release decides by: bounds, switches, zero, the grid, the lattice."""
     low, high = channel.statistic.bounds
     places = [low, high, 0.0, -0.0, *switch_points(channel, generator)]
-    found = [x for place in places for x in _around(place)]
+    found = [x for place in places for x in around(place)]
     found += [sys.float_info.max, -sys.float_info.max, 1e308, -1e308, sys.float_info.min, 5e-324, -5e-324]
     found += [low + (high - low) * k / 4 for k in range(1, 4)]
     step = float(grid.step) * float(grid.per_lattice or 1)
-    found += [x for k in generator.integers(-8, 8, 4) for x in _around(low + step * (int(k) + 0.5))]
+    found += [x for k in generator.integers(-8, 8, 4) for x in around(low + step * (int(k) + 0.5))]
     found += (low + (high - low) * generator.random(16)).tolist()
     found += [float(f"{x:.3g}") for x in low + (high - low) * generator.random(4)]
     found += (np.ldexp(generator.choice([-1.0, 1.0], 8), generator.integers(-1070, 1023, 8))).tolist()
     return [float(x) for x in found if math.isfinite(x)]
 
 
-def _around(place: float) -> list[float]:
+def around(place: float) -> list[float]:
     """A number and the two doubles on either side."""
     below, above = math.nextafter(place, -math.inf), math.nextafter(place, math.inf)
     return [place, below, above, math.nextafter(below, -math.inf), math.nextafter(above, math.inf)]

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 
-from confide.releasing.auditing.families import Neighbours
 from confide.releasing.auditing.movement import movement_of
+from confide.releasing.auditing.neighbours import AnyNeighbours
 from confide.releasing.auditing.outcomes import Outcome
 from confide.releasing.auditing.result import Failure
 
 
-def failures_of(family: Neighbours, outcomes: Sequence[Outcome]) -> Iterator[Failure]:
+def failures_of(family: AnyNeighbours, outcomes: Sequence[Outcome]) -> Iterator[Failure]:
     """Every pair of neighbours that can be told apart by more than the noise hides, with what is wrong."""
     check = movement_of(family.plan)
     answered = list(zip(family.cells, outcomes, strict=True))
@@ -28,7 +28,7 @@ def failures_of(family: Neighbours, outcomes: Sequence[Outcome]) -> Iterator[Fai
             elif same and outcome.numbers != another.numbers:
                 problem = "two cells that mean the same gave different numbers"
             elif outcome.numbers != another.numbers:
-                problem = check(outcome.numbers, another.numbers)
+                problem = check(outcome.numbers, another.numbers, family.steps(cell, other))
         if problem is not None:
             yield Failure(problem, family, (cell, other), (outcome, another))
 

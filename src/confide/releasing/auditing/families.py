@@ -15,7 +15,9 @@ import numpy as np
 from confide.channel import Channel
 from confide.published.part import Grouped, Hashed, Part, Rows
 from confide.releasing.auditing.cells import OddCell, extremes, fitted, numbers, strange
+from confide.releasing.auditing.neighbours import in_runs
 from confide.releasing.auditing.shapes import TEXT_FILES, Shape
+from confide.releasing.auditing.tables import COLUMN, ID, Table, TypedColumn
 from confide.releasing.whole_numbers import Plan
 
 #: more records than a reader looks at when it guesses a type (DuckDB: 20,480)
@@ -46,17 +48,34 @@ class Neighbours:
         if isinstance(self.part, Hashed):
             assert self.ids is not None
             first, last = self.part.cuts
-            return first <= _place(self.ids[self.row]) < last
+            return first <= place_of(self.ids[self.row]) < last
         if isinstance(self.part, Grouped):
             assert self.ids is not None
             return str(self.ids[self.row]) == self.part.value
         return self.part is None or self.part.start <= self.row < self.part.stop
 
-    def values(self, cell: OddCell) -> list[object]:
-        """The column of the table in which the row holds this cell."""
+    def table(self, cell: OddCell) -> Table:
+        """The table in which the row holds this cell."""
         column = [record.value for record in self.records]
         column[self.row] = cell.value
-        return column
+        ids = {} if self.ids is None else {ID: TypedColumn("int64", self.ids)}
+        return {**ids, COLUMN: TypedColumn(self.shape.kind, column)}
+
+    def steps(self, one: OddCell, other: OddCell) -> int:
+        """One record is replaced."""
+        del one, other
+        return 1
+
+    def told(self, cell: OddCell) -> str:
+        """What differs, in words."""
+        return f"record {self.row} = {cell.value!r}"
+
+    @property
+    def shown(self) -> str:
+        """The records, in words; the one that differs is a question mark."""
+        texts = [repr(record.value) for record in self.records]
+        texts[self.row] = "?"
+        return in_runs(texts) + ("" if self.ids is None else f", ids {self.ids[0]}, {self.ids[0] + 1}, …")
 
     def meaning(self, cell: OddCell) -> str | None:
         """What a cell counts as, imputed and clipped; cells with one meaning must give one answer. None: unknown."""
@@ -69,7 +88,7 @@ class Neighbours:
         return min(max(number, low), high).hex()
 
 
-def _place(identifier: int) -> int:
+def place_of(identifier: object) -> int:
     """Where an identifier lies among 2³² places: the first digits of its MD5."""
     return int(hashlib.md5(str(identifier).encode(), usedforsecurity=False).hexdigest()[:8], 16)
 
@@ -82,14 +101,14 @@ def draw_family(plan: Plan, shape: Shape, size: int, generator: np.random.Genera
     present = fitted(shape.kind, candidates)
     odd = strange(shape, generator) if isinstance(missing, float) else []
     ends = fitted(shape.kind, _ends(channel, candidates, generator))
-    part, ids, total = _part(shape, channel.n, generator)
+    part, ids, total = part_of(shape, channel.n, generator, shape.identified)
     even = fitted(shape.kind, _round_numbers(channel))
     # on a lattice nothing else makes sums that lie in the middle of a step
     records = _records(even, even if plan.grid.per_lattice else present, total, generator)
     if odd:
         for gap in np.flatnonzero(generator.random(total) < 0.1):
             records[gap] = next(cell for cell in odd if cell.means is not None)
-    row = _row(part, total, generator)
+    row = row_of(part, total, generator)
     if missing == "public" and part is None:
         records, ids = _with_a_gap(shape, records, ids)
     return Neighbours(
@@ -142,7 +161,7 @@ def _records(even: list[OddCell], present: list[OddCell], total: int, generator:
     return [pool[int(generator.integers(len(pool)))] for pool in pools]
 
 
-def _row(part: Part | None, total: int, generator: np.random.Generator) -> int:
+def row_of(part: Part | None, total: int, generator: np.random.Generator) -> int:
     """The row that differs: often the first, by which a reader might judge the rest, or one at an end of the part."""
     if isinstance(part, Rows) and generator.random() < 0.7:
         near = [row for row in (0, part.start - 1, part.start, part.stop - 1, part.stop) if 0 <= row < total]
@@ -159,14 +178,16 @@ def _policy(channel: Channel, generator: np.random.Generator) -> float | str | N
     return None if drawn < 0.9 else "public"
 
 
-def _part(shape: Shape, n: int, generator: np.random.Generator) -> tuple[Part | None, tuple[int, ...] | None, int]:
+def part_of(
+    shape: Shape, n: int, generator: np.random.Generator, identified: bool
+) -> tuple[Part | None, tuple[int, ...] | None, int]:
     """A part of n records, the identifiers of all, and how many there are in all."""
-    ways = ["all"] + ["rows"] * shape.ordered + ["hashed", "group"] * shape.identified
+    ways = ["all"] + ["rows"] * shape.ordered + ["hashed", "group"] * identified
     way = ways[int(generator.integers(len(ways)))]
     offset = int(generator.integers(1000))
     if way == "hashed":
         ids = tuple(range(offset, offset + n + 3))
-        places = sorted(map(_place, ids))
+        places = sorted(map(place_of, ids))
         # from the place of one record to that of another: who lies on the boundary is in one part and not in the next
         first = int(generator.integers(3))
         return Hashed("id", places[first] / 2**32, places[first + n] / 2**32), ids, len(ids)
@@ -176,7 +197,7 @@ def _part(shape: Shape, n: int, generator: np.random.Generator) -> tuple[Part | 
         return Grouped("id", str(offset)), ids, len(ids)
     before, after = (int(generator.integers(3)) for _ in range(2)) if way == "rows" else (0, 0)
     total = before + n + after
-    numbered = shape.identified and generator.random() < 0.5
+    numbered = identified and generator.random() < 0.5
     return (
         Rows(before, before + n) if way == "rows" else None,
         tuple(range(offset, offset + total)) if numbered else None,

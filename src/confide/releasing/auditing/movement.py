@@ -15,13 +15,14 @@ from itertools import pairwise
 from typing import Any
 
 from confide.privacy import ZCDP, PureDP
+from confide.privacy.relation import REPLACE
 from confide.releasing.plan import Additive, ResponsePlan, squared_sensitivity
 from confide.releasing.ranks import RanksPlan, Smooth
 from confide.releasing.whole_numbers import Plan
 
 Numbers = Sequence[int]
-#: what is wrong with two neighbours' numbers; None when nothing is
-Check = Callable[[Numbers, Numbers], str | None]
+#: what is wrong with the numbers of two tables that are so many steps apart; None when nothing is
+Check = Callable[..., str | None]
 
 
 def movement_of(plan: Plan) -> Check:
@@ -39,19 +40,30 @@ def movement_of(plan: Plan) -> Check:
 
 
 def _additive(plan: Additive) -> Check:
+    """Of a private number of records one that is replaced is two steps, for which there may be a promise of its own."""
     norm = 2 if plan.kind == "gaussian" else 1
-    certified = squared_sensitivity(plan.channel, plan.grid, norm=norm)
-    promise = plan.channel.guarantee
+    channel, rows = plan.channel, plan.channel.statistic.persons is None
+    replaced = channel.n is None and rows
 
-    def check(first: Numbers, second: Numbers) -> str | None:
+    def certified(steps: int) -> tuple[int, Any, int]:
+        if steps == 2 and replaced:
+            found = squared_sensitivity(channel, plan.grid, norm=norm, neighbours=REPLACE)
+            return found, channel.guarantee_between(REPLACE), 1
+        return steps**2 * squared_sensitivity(channel, plan.grid, norm=norm), channel.guarantee, steps
+
+    known = {steps: certified(steps) for steps in ((1, 2) if channel.n is None else (1,))}
+
+    def check(first: Numbers, second: Numbers, steps: int = 1) -> str | None:
+        most, promise, times = known[steps]
         moved = [abs(a - b) for a, b in zip(first, second, strict=True)]
         squared = sum(moved) ** 2 if norm == 1 else sum(step**2 for step in moved)
-        if squared > certified:
-            root = math.sqrt(squared), math.sqrt(certified)
+        scale = Fraction(plan.scale)
+        if squared > most:
+            root = math.sqrt(squared), math.sqrt(most)
             return f"the numbers moved by {root[0]:.17g} in L{norm}, and noise is calibrated to {root[1]:.17g}"
-        if isinstance(promise, PureDP) and norm == 1 and sum(moved) > Fraction(plan.scale) * Fraction(promise.epsilon):
+        if isinstance(promise, PureDP) and norm == 1 and sum(moved) > times * scale * Fraction(promise.epsilon):
             return f"the numbers moved by {sum(moved)}, which noise of scale {plan.scale!r} does not hide at {promise}"
-        if isinstance(promise, ZCDP) and norm == 2 and squared > 2 * Fraction(promise.rho) * Fraction(plan.scale) ** 2:
+        if isinstance(promise, ZCDP) and norm == 2 and squared > times**2 * 2 * Fraction(promise.rho) * scale**2:
             return f"the numbers moved by √{squared}, which noise of scale {plan.scale!r} does not hide at {promise}"
         return None
 
@@ -66,7 +78,8 @@ def _one_record(plan: Plan) -> Check:
         else math.isqrt(squared_sensitivity(plan.channel, plan.grid, norm=1))
     )
 
-    def check(first: Numbers, second: Numbers) -> str | None:
+    def check(first: Numbers, second: Numbers, steps: int = 1) -> str | None:
+        del steps
         gone, come = Counter(first) - Counter(second), Counter(second) - Counter(first)
         if gone.total() != come.total() or gone.total() > 1:
             return f"{max(gone.total(), come.total())} records' numbers changed, not one"
@@ -85,7 +98,8 @@ def _smooth(plan: Smooth) -> Check:
     """|u − u'| ≤ α·min(t, t') and t ≤ e^β·t' for the scales t, which is what (α, β) was calibrated for."""
     law: Any = plan.channel.law
 
-    def check(first: Numbers, second: Numbers) -> str | None:
+    def check(first: Numbers, second: Numbers, steps: int = 1) -> str | None:
+        del steps
         import numpy as np
 
         scales = sorted(Fraction(plan.scale(np.asarray(window, dtype=np.int64))) for window in (first, second))
@@ -105,7 +119,8 @@ def _ranks(plan: RanksPlan) -> Check:
     assert isinstance(promise, PureDP)
     most = exponential(promise.epsilon)
 
-    def check(first: Numbers, second: Numbers) -> str | None:
+    def check(first: Numbers, second: Numbers, steps: int = 1) -> str | None:
+        del steps
         laws = [_law(plan, window) for window in (first, second)]
         ends = sorted({edge for edges, _, _ in laws for edge in edges})
         for left, right in pairwise(ends):

@@ -12,8 +12,10 @@ from confide.errors import ConfideError
 from confide.published.part import Part, identifier_of_part
 from confide.releasing.aggregate import exact_numbers, record_batches, records_needed
 from confide.releasing.auditing.tables import Made
+from confide.releasing.gaps import Missing
 from confide.releasing.plan import Additive
 from confide.releasing.readers.source import open_source
+from confide.releasing.readers.table.asked import asked_of
 from confide.releasing.whole_numbers import Plan
 
 
@@ -31,21 +33,22 @@ class Outcome:
         return self.error if self.numbers is None else _shortened(self.numbers)
 
 
-def outcome_of(plan: Plan, made: Made, part: Part | None, missing: float | str | None) -> Outcome:
+def outcome_of(plan: Plan, made: Made, part: Part | None, missing: Missing) -> Outcome:
     """Send a table through the real pipeline, up to the point where noise is added."""
-    also = identifier_of_part(part)
+    statistic = plan.channel.statistic
+    also = identifier_of_part(part) if statistic.persons is None else statistic.persons.column
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
             stop = records_needed(plan.channel, part, missing)
-            with open_source(made.data, made.column, made.table, also, stop) as source:
+            with open_source(made.data, asked_of(statistic, made.column), made.table, also, stop) as source:
                 numbers = _numbers(plan, source, part, missing)
         except Exception as error:
             return Outcome(None, _chain(error), _said(caught), isinstance(error, ConfideError))
     return Outcome(tuple(int(number) for number in numbers), said=_said(caught))
 
 
-def _numbers(plan: Plan, source: Any, part: Part | None, missing: float | str | None) -> Any:
+def _numbers(plan: Plan, source: Any, part: Part | None, missing: Missing) -> Any:
     if plan.channel.statistic.per_record:
         batches = list(record_batches(plan, source, part, missing))
         numbers: Any = np.concatenate(batches) if batches else []

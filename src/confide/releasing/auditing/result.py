@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import groupby
+from typing import Any
 
 from confide.channel import Channel
-from confide.releasing.auditing.cells import OddCell
-from confide.releasing.auditing.families import Neighbours
+from confide.releasing.auditing.neighbours import AnyNeighbours
 from confide.releasing.auditing.outcomes import Outcome
 
 
@@ -17,8 +16,8 @@ class Failure:
     """Two generated tables that differ in one record, and what gives that record away."""
 
     problem: str
-    family: Neighbours
-    cells: tuple[OddCell, OddCell]
+    family: AnyNeighbours
+    cells: tuple[Any, Any]
     outcomes: tuple[Outcome, Outcome]
 
     @property
@@ -40,25 +39,12 @@ class Failure:
         ]
         lines = [
             f"{self.problem}:",
-            f"  {family.channel!r}",
+            f"  {family.plan.channel!r}",
             f"  from a {self.reader}" + (f" with {', '.join(told)}" if told else ""),
-            f"  records: {_runs(family)}"
-            + ("" if family.ids is None else f", ids {family.ids[0]}, {family.ids[0] + 1}, …"),
-            *(
-                f"  record {family.row} = {cell.value!r}: {outcome}"
-                for cell, outcome in zip(self.cells, self.outcomes, strict=True)
-            ),
+            f"  records: {family.shown}",
+            *(f"  {family.told(cell)}: {outcome}" for cell, outcome in zip(self.cells, self.outcomes, strict=True)),
         ]
         return "\n".join(lines)
-
-
-def _runs(family: Neighbours) -> str:
-    """The records, equal ones in a row written once; the one that differs is a question mark."""
-    texts = [repr(record.value) for record in family.records]
-    texts[family.row] = "?"
-    runs = [(text, len(list(equal))) for text, equal in groupby(texts)]
-    shown = [text if length == 1 else f"{length} x {text}" for text, length in runs]
-    return f"[{', '.join(shown[:40])}{', …' if len(shown) > 40 else ''}]"
 
 
 @dataclass(frozen=True)
@@ -79,7 +65,7 @@ class Audit:
     tried: Mapping[str, int]
     refused: Mapping[str, int]
     tables: int
-    records: tuple[int, ...]
+    records: tuple[int | None, ...]
     seed: int
     failures: tuple[Failure, ...]
 
@@ -94,7 +80,7 @@ class Audit:
         return sum(self.tried.values())
 
     def __str__(self) -> str:
-        sizes = ", ".join(map(str, self.records))
+        sizes = ", ".join("a private number" if n is None else str(n) for n in self.records)
         lines = [
             f"{self.pairs} pairs of neighbouring tables ({self.tables} tables of generated records, releases of "
             f"{sizes} of them; seed {self.seed}) through the pipeline of",
