@@ -34,7 +34,8 @@ class Lost:
 
 
 def serve(pipe, function) -> None:
-    """A process: answers tasks until there are no more."""
+    """A process: says that it is there, and answers tasks until there are no more."""
+    pipe.send(None)
     while True:
         try:
             task, anew = pipe.recv()
@@ -68,6 +69,7 @@ class _Member:
         self.group: deque = deque()
         self.at: Any = None
         self.since, self.done, self.memory, self.anew = 0.0, 0, 0.0, True
+        self.there = False
 
     def give(self) -> None:
         self.at, self.since = self.group.popleft(), time.monotonic()
@@ -118,7 +120,11 @@ def run(
 def _answer(member: _Member, ready: bool, patience: float, gib: float, late: bool):
     if ready:
         try:
-            answer, member.memory = member.pipe.recv()
+            told = member.pipe.recv()
+            if told is None:  # its first task begins now
+                member.there, member.since = True, time.monotonic()
+                return None
+            answer, member.memory = told
             member.done += 1
         except (EOFError, OSError):
             member.process.join()
@@ -127,7 +133,7 @@ def _answer(member: _Member, ready: bool, patience: float, gib: float, late: boo
     took = time.monotonic() - member.since
     if late:
         return Lost(f"not done after {took:.0f} s, at the end of the time that was given", unfinished=True)
-    if took > patience:
+    if member.there and took > patience:
         return Lost(f"no answer after {took:.0f} s on the wall")
     if (memory := held(member.process.pid)) > gib:
         return Lost(f"the process held {memory:.1f} GiB")
