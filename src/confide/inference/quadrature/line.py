@@ -7,7 +7,7 @@ until the mass fills the line. Ghost modes cannot arise, as every density is com
 
 **Where a tail is cut.** Places where the density of the free coordinate is below e^{−30} of the largest (e^{−18} on a
 plane) are left out, unless the second moment of θ needs them: a line goes on until p·(θ − mean)² is below e^{−15}
-(e^{−9}) of its largest as well (`Tails`). A variance with a tail v^{−4} has 1e-8 of its mass beyond 400, and a
+(e^{−9}) of its largest as well (`FarTails`). A variance with a tail v^{−4} has 1e-8 of its mass beyond 400, and a
 hundredth of E v². Where p·(θ − mean)² does not fall off, no line is long enough: the posterior says that its sd may be
 infinite.
 """
@@ -175,7 +175,7 @@ class Care(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Tails:
+class FarTails:
     """Where p·(θ − mean)² is not negligible, given θ (M, d) of free coordinates; its logarithm goes half as far."""
 
     theta: Callable[[Floats], Floats]
@@ -190,7 +190,7 @@ class Tails:
     high: Floats
 
     @classmethod
-    def of(cls, theta: Callable[[Floats], Floats], care: Care, free: Floats, values: Floats, share: Floats) -> Tails:
+    def of(cls, theta: Callable[[Floats], Floats], care: Care, free: Floats, values: Floats, share: Floats) -> FarTails:
         """From what was computed to find the mass: free coordinates (M, …), log densities and shares (M,)."""
         nodes = theta(free)
         mean = share @ nodes
@@ -243,7 +243,7 @@ def integrate(
     ends, smooth = (low, high), _SMOOTH * points
     if theta is not None:
         weight = np.exp(values - np.max(values))
-        tails = Tails.of(theta, care, grid, values, weight / weight.sum())
+        tails = FarTails.of(theta, care, grid, values, weight / weight.sum())
         if tails.needed(grid, values):
             longer = search(tails.both(log_density), low, high, points, negligible)
             if tails.followed(longer.grid, longer.values):

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from confide.errors import AccuracyError
-from confide.inference.quadrature.line import FILLED, Care, Tails, better_ends, cells, clean, no_mass
+from confide.inference.quadrature.line import FILLED, Care, FarTails, better_ends, cells, clean, no_mass
 
 Floats = NDArray[np.float64]
 LogDensity = Callable[[Floats], Floats]
@@ -183,7 +183,7 @@ def _settled(log_density: LogDensity, lines: Lines, care: Care) -> tuple[Lines, 
 def _with_tails(log_density: LogDensity, theta: LogDensity, located: Located, care: Care) -> Located:
     """Lines that go on where the moments of θ need what is beyond them."""
     found = located.plane
-    tails = Tails.of(theta, care, found.free, found.log_density, found.share.ravel())
+    tails = FarTails.of(theta, care, found.free, found.log_density, found.share.ravel())
     if not tails.needed(found.free, found.log_density):
         return located
     try:
