@@ -19,6 +19,7 @@ if typing.TYPE_CHECKING:
     from confide.design import (
         Adaptive,
         Bracket,
+        ClassicalRatio,
         Comparison,
         Family,
         Optimum,
@@ -103,6 +104,7 @@ __all__ = [
     "Calibration",
     "Cells",
     "Channel",
+    "ClassicalRatio",
     "Clamped",
     "Comparison",
     "ConfideError",
@@ -218,8 +220,8 @@ _LAZY = {
         "confide.channel": ("Channel",),
         "confide.contrasting": ("Contrast", "contrast"),
         "confide.design": (
-            "Adaptive", "Bracket", "Comparison", "Family", "Optimum", "Pilot", "Requirement", "Study", "adapt",
-            "bracket", "compare", "families", "optimize", "pilot", "require", "study",
+            "Adaptive", "Bracket", "ClassicalRatio", "Comparison", "Family", "Optimum", "Pilot", "Requirement", "Study",
+            "adapt", "bracket", "compare", "families", "optimize", "pilot", "require", "study",
         ),
         "confide.errors": (
             "AccuracyError", "ApproximationWarning", "ConfideError", "ConfideWarning", "ExpressionError",

@@ -267,7 +267,8 @@ class Posterior:
         return plot_posterior(self, axes)
 
     def __str__(self) -> str:
-        kind = "route" if self.method in ("grid", "nuts", "mh", "importance") else "latent"
+        by_likelihood = {"grid", "nuts", "mh", "importance", "prior"}
+        kind = "route" if by_likelihood.issuperset(self.method.split(" and ")) else "latent"
         how = f"method {self.method!r}, {kind} {self.route!r}"
         lines = [f"Posterior of {', '.join(self.names)} ({how}{'' if self.complete else ', interrupted'})"]
         ends = self.interval(0.9)

@@ -44,11 +44,11 @@ def _root(version: _Version = False) -> None:
 def information(
     study: o.StudyFile = None, population: o.Population = None, statistic: o.OneStatistic = None,
     bounds: o.RowBounds = None, column_bounds: o.ColumnBounds = None, category: o.Category = None,
-    mechanism: o.Mechanism = None, privacy: o.Privacy = None, n: o.Count = None, theta: o.Theta = None,
-    method: o.Method = None, key: o.Key = None, as_json: o.Json = False,
+    mechanism: o.Mechanism = None, privacy: o.Privacy = None, n: o.CountOrPrivate = None, assume: o.Assumed = None,
+    theta: o.Theta = None, method: o.Method = None, key: o.Key = None, as_json: o.Json = False,
 ) -> None:  # fmt: skip
     """How much a published number would say about the population: its Fisher information."""
-    told = Arguments(study, {"population": population, "statistic": statistic, "mechanism": mechanism,
+    told = Arguments(study, {"population": population, "statistic": statistic, "mechanism": mechanism, "assume": assume,
                          **by_column(bounds, column_bounds, category),
                          "privacy": privacy, "n": n, "theta": theta, "method": method, "key": key})  # fmt: skip
     from confide_cli import choose
@@ -62,15 +62,15 @@ def compare(
     context: typer.Context,
     study: o.StudyFile = None, population: o.Population = None, statistic: o.Statistics = None,
     bounds: o.RowBounds = None, column_bounds: o.ColumnBounds = None, category: o.Category = None,
-    mechanism: o.Mechanism = None, privacy: o.Privacy = None, n: o.Count = None, theta: o.Theta = None,
+    mechanism: o.Mechanism = None, privacy: o.Privacy = None, n: o.CountOrPrivate = None, assume: o.Assumed = None,
     prior: o.Prior = None, criterion: o.Criterion = None, method: o.Method = None, key: o.Key = None,
-    report: o.Report = None, as_json: o.Json = False,
+    theta: o.Theta = None, report: o.Report = None, as_json: o.Json = False,
 ) -> None:  # fmt: skip
     """Which of several statistics says the most, at one guarantee."""
     told = Arguments(study, {"population": population, "statistic": statistic, "mechanism": mechanism,
                          **by_column(bounds, column_bounds, category),
                          "privacy": privacy, "n": n, "theta": theta, "prior": prior, "criterion": criterion,
-                         "method": method, "key": key})  # fmt: skip
+                         "assume": assume, "method": method, "key": key})  # fmt: skip
     from confide_cli import choose
 
     choose.compare(told, Page(report, context.obj), as_json)
@@ -79,13 +79,13 @@ def compare(
 @app.command(epilog="Example: confide optimize --population normal_variance --privacy pure:1 --n 100 --theta 2")
 def optimize(
     context: typer.Context,
-    study: o.StudyFile = None, population: o.Population = None, privacy: o.Privacy = None, n: o.Count = None,
+    study: o.StudyFile = None, population: o.Population = None, privacy: o.Privacy = None, n: o.CountOrPrivate = None,
     theta: o.Theta = None, prior: o.Prior = None, criterion: o.Criterion = None, family: o.Families = None,
-    key: o.Key = None, report: o.Report = None, as_json: o.Json = False,
+    assume: o.Assumed = None, key: o.Key = None, report: o.Report = None, as_json: o.Json = False,
 ) -> None:  # fmt: skip
     """The best statistic, clipping and mechanism at one guarantee."""
     told = Arguments(study, {"population": population, "privacy": privacy, "n": n, "theta": theta, "prior": prior,
-                         "criterion": criterion, "family": family, "key": key})  # fmt: skip
+                         "criterion": criterion, "family": family, "assume": assume, "key": key})  # fmt: skip
     from confide_cli import choose
 
     choose.optimize(told, Page(report, context.obj), as_json)
@@ -181,14 +181,14 @@ def require(
              '--privacy pure:1 --n 100 --theta 2 --prior "variance ~ InverseGamma(2, 2)" --workers 4')  # fmt: skip
 def study(
     study: o.StudyFile = None, population: o.Population = None, statistic: o.Statistics = None, bounds: o.Bounds = None,
-    mechanism: o.Mechanism = None, privacy: o.Privacy = None, n: o.Count = None, theta: o.Theta = None,
+    mechanism: o.Mechanism = None, privacy: o.Privacy = None, n: o.CountOrPrivate = None, theta: o.Theta = None,
     prior: o.Prior = None, releases: o.Simulated = None, route: o.Route = None, key: o.Key = None, keep: o.Keep = None,
-    workers: o.WorkerCount = None, dask: o.Dask = None, as_json: o.Json = False,
+    assume: o.Assumed = None, workers: o.WorkerCount = None, dask: o.Dask = None, as_json: o.Json = False,
 ) -> None:  # fmt: skip
     """Simulated releases: how far off the answers would be, and how often intervals would cover."""
     told = Arguments(study, {"population": population, "statistic": statistic, "bounds": bounds, "mechanism": mechanism,
                          "privacy": privacy, "n": n, "theta": theta, "prior": prior, "releases": releases,
-                         "route": route, "key": key})  # fmt: skip
+                         "route": route, "key": key, "assume": assume})  # fmt: skip
     from confide_cli import studying
 
     studying.study(told, keep, workers, dask, as_json)

@@ -107,3 +107,13 @@ def part_of(text: str | None) -> Any:
     if not (start.is_integer() and stop.is_integer()):
         raise InvalidArgument("--part", text, "is not a part", remedy)
     return Rows(int(start), int(stop))
+
+
+def assumed_of(study: Arguments) -> dict[str, Any]:
+    """The number of records that is assumed where it is private: what verbs that simulate or plan call n."""
+    given = study.get("assume")
+    if words.read_records(study.need("n", "100")) is None:
+        return {} if given is None else {"n": given}
+    if given is not None:
+        raise UsageProblem("--assume belongs to --n private: leave it out, for n is public")
+    return {}

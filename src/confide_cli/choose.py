@@ -6,9 +6,10 @@ from typing import Any
 
 import confide as cf
 from confide import design, registry
+from confide.privacy.relation import ADD_REMOVE
 from confide.published.codec import encode_channel
 from confide_cli import words
-from confide_cli.build import channel_of, models_of, population_of, privacy_of, where_of
+from confide_cli.build import assumed_of, channel_of, models_of, population_of, privacy_of, where_of
 from confide_cli.page import Page
 from confide_cli.show import emit, say, table
 from confide_cli.study import Arguments, UsageProblem
@@ -18,7 +19,7 @@ def information(study: Arguments, as_json: bool) -> None:
     """The Fisher information of what a channel publishes."""
     population, channel = population_of(study), channel_of(study)
     theta = words.read_theta(study.need("theta", "2"), population.dimension)
-    found = cf.information(cf.Model(population, channel), theta, **study.chosen("method", "key"))
+    found = cf.information(cf.Model(population, channel), theta, **assumed_of(study), **study.chosen("method", "key"))
     result = {
         "command": "information",
         "channel": encode_channel(channel),
@@ -46,7 +47,7 @@ def compare(study: Arguments, page: Page, as_json: bool) -> None:
     if len(models) < 2:
         raise UsageProblem('give at least two statistics, such as --statistic "mean abs(x)" --statistic "mean x**2"')
     where = where_of(study, next(iter(models.values())).population)
-    found = design.compare(models, **where, **study.chosen("criterion", "method", "key"))
+    found = design.compare(models, **where, **assumed_of(study), **study.chosen("criterion", "method", "key"))
     rows = [{"channel": name, **row} for name, row in found.table.to_dict(orient="index").items()]
     result = {
         "command": "compare",
@@ -85,10 +86,13 @@ def optimize(study: Arguments, page: Page, as_json: bool) -> None:
         searched["families"] = words.read_families(study.get("family"))
     if privacy is None:
         study.need("privacy", "pure:1")
+    assumed = assumed_of(study)
+    if words.read_records(study.get("n")) is None:
+        assumed = {"n": study.need("assume", "2000"), "neighbours": ADD_REMOVE}
     found = design.optimize(
         population,
         privacy=privacy,
-        n=study.need("n", "100"),
+        **(assumed or {"n": words.read_records(study.need("n", "100"))}),
         **where_of(study, population),
         **study.chosen("criterion", "key"),
         **searched,
@@ -149,7 +153,7 @@ def in_words(channel: Any) -> str:
     guarantee = "" if mechanism.privacy is None or noise == "noiseless" else f" --privacy {_privacy(mechanism.privacy)}"
     return (
         f'--statistic "{head}{level} {what}" --bounds {low!r} {high!r} '
-        f'--mechanism "{noise}{f"({given})" if given else ""}"{guarantee} --n {channel.n}'
+        f'--mechanism "{noise}{f"({given})" if given else ""}"{guarantee} --n {channel.n or "private"}'
     )
 
 

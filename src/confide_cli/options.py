@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated
 
@@ -67,13 +68,27 @@ Privacy = Annotated[str | None, typer.Option(metavar="KIND:NUMBER", help="pure:1
 Count = Annotated[
     int | None, typer.Option("--n", min=1, metavar="COUNT", help="The number of records, which is public.")
 ]
+
+
+def _count_or_private(given: str | None) -> str | None:
+    """Refused as a use, and not as an answer, like what is no whole number elsewhere."""
+    if given not in (None, "private") and not re.fullmatch("[1-9][0-9]{0,17}", given):
+        raise typer.BadParameter(f"{given!r} is neither a whole number of at least 1 nor private")
+    return given
+
+
 CountOrPrivate = Annotated[
     str | None,
     typer.Option(
         "--n",
+        callback=_count_or_private,
         metavar="COUNT",
         help="The number of records, which is public; or private, for sums and counts, whose noise hides it too.",
     ),
+]
+Assumed = Annotated[
+    int | None,
+    typer.Option("--assume", min=1, metavar="COUNT", help="With --n private: the number of records that is assumed."),
 ]
 Theta = Annotated[
     list[str] | None, typer.Option(metavar="NUMBERS", help="2, a grid 0.1:10:100, or 1,2 for two parameters.")

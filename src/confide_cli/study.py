@@ -29,6 +29,7 @@ WORDS: dict[str, tuple[type, ...]] = {
     "mechanism": (str,),
     "privacy": (str,),
     "n": (int, str),
+    "assume": (int,),
     "theta": (str, int, float, list),
     "prior": (str, list, dict),
     "criterion": (str,),

@@ -9,7 +9,7 @@ from typing import Any
 
 import confide as cf
 from confide_cli import words
-from confide_cli.build import channels_of, population_of
+from confide_cli.build import assumed_of, channels_of, population_of
 from confide_cli.priors import read_prior
 from confide_cli.show import emit, say, table
 from confide_cli.study import Arguments, UsageProblem
@@ -31,6 +31,7 @@ def study(told: Arguments, keep: Path | None, workers: int | None, dask: str | N
             theta=truth,
             path=keep,
             executor=executor,
+            **assumed_of(told),
             **told.chosen("releases", "key", "route"),
         )
     rows: list[dict[str, Any]] = found.table.to_dict(orient="records")

@@ -398,3 +398,22 @@ def test_release_of_rows_by_group(confide, result, tmp_path):
     assert code == 0, said
     assert "Released:" in printed
     assert str(cf.Release.load("by-2.json")).startswith("Released from hospital, sex = m: ")  # which of the groups
+
+
+def test_a_private_number_of_records_is_assumed_to_plan_with(result, confide):
+    private = ("--population", "exponential", "--privacy", "pure:1", "--n", "private", "--theta", "0.4")
+    found = result("optimize", *private, "--assume", "2000", "--family", "clip")
+    valid("optimize", found)
+    assert "--n private" in found["words"]
+    assert '--statistic "sum 1, (x - ' in found["words"]
+    told = shlex.split(found["words"])
+    told = told[: told.index("--privacy")]  # which `private` has
+    again = result("information", *private, "--assume", "2000", *told)
+    assert again["matrix"][0][0][0] == pytest.approx(found["rows"][0]["information"])
+    code, _, said = confide("optimize", *private)
+    assert code == 2
+    assert "--assume" in said
+    code, _, said = confide("optimize", "--population", "exponential", "--privacy", "pure:1", "--n", "100", "--assume", "50",
+                            "--theta", "1")  # fmt: skip
+    assert code == 2
+    assert "--n private" in said

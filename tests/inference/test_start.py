@@ -153,7 +153,9 @@ def test_starts_side_by_side_are_those_one_after_the_other(target, kernel):
 
 def test_windows_of_a_widely_noised_maximum_move_with_the_parameter():
     """One record can move a maximum far, so that noise is wide; anchored, its autocorrelation time was 37."""
-    channel = cf.Channel(cf.Maximum("abs(x)", bounds=(-10, 10)), cf.SmoothLaplace(cf.ApproxDP(5.0, 1e-4), cap=8), n=10**4)
+    channel = cf.Channel(
+        cf.Maximum("abs(x)", bounds=(-10, 10)), cf.SmoothLaplace(cf.ApproxDP(5.0, 1e-4), cap=8), n=10**4
+    )
     found = cf.infer(
         cf.populations.normal_variance(), cf.Release(channel, 5.8), {"variance": dist.Uniform(0.01, 60.0)},
         method=cf.MHAAR(copies=2), key=1, chains=64, warmup=200, draws=300,

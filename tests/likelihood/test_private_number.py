@@ -111,6 +111,41 @@ def test_sums_of_exponential_records(total, y0, y1, prior):
     assert found == pytest.approx(exact, abs=1e-8)
 
 
+def clipped_exponential(numbers, theta, end, sigma, y):
+    """p_n(y) of sums of records clipped to (0, end), with Gaussian noise: the transform of one in closed form.
+
+    With a = θ/(θ − it) and q = e^{−(θ − it)·end} a clipped record has the transform a(1 − q) + q. Noise makes that of a
+    sum fall like a normal density, and the trapezoidal rule is then right to rounding.
+    """
+    step = 2 * math.pi / (2 * (numbers.max() * end + 15 * sigma))
+    t = step * np.arange(1, math.ceil(9.5 / sigma / step))
+    a, q = theta / (theta - 1j * t), np.exp(-(theta - 1j * t) * end)
+    log_m = np.log(a * (1 - q) + q)
+    rest = -0.5 * (sigma * t) ** 2 - 1j * t * y
+    found = [np.sum(np.exp(n * log_m + rest).real) for n in numbers]
+    return step / math.pi * (0.5 + np.asarray(found))
+
+
+@pytest.mark.parametrize("prior", PRIORS)
+@pytest.mark.parametrize("count", [*COUNTS, cf.Gaussian(scale=50.0)], ids=str)
+def test_sums_of_clipped_exponential_records(count, prior):
+    """A quarter of the records at an atom; a count that says next to nothing, and one that says all."""
+    theta, end, sigma, y1 = 1.0, 1.4, 3.0, 37.0
+    population, given = (
+        cf.populations.exponential(),
+        NumberPrior.of(dist.Poisson(60.0) if prior == "Poisson" else prior),
+    )
+    models = (cf.Model(population, cf.Channel(cf.Count(), count)),
+              cf.Model(population, cf.Channel(cf.Sum("x", (0, end)), cf.Gaussian(scale=sigma))))  # fmt: skip
+    with jax.enable_x64(True):
+        law = PrivateNumber(models, (np.float64(51.0), np.float64(y1)), given)
+        found = law.log_likelihood(np.asarray([[theta]]))[0]
+    numbers = np.arange(0.0, 200.0)  # 200 clipped records have a sum that is 25 standard deviations off
+    log_w = log_noise(count, 51.0 - numbers) + PRIORS[prior](numbers)
+    exact = np.log(np.exp(log_w) @ clipped_exponential(numbers, theta, end, sigma, y1))
+    assert found == pytest.approx(exact, abs=1e-8)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("total", [NOISE["Laplace"], NOISE["Gaussian"]], ids=str)
 @pytest.mark.parametrize("count", [cf.Gaussian(scale=5.0, step=1.0), cf.Laplace(scale=20.0, step=1.0)], ids=str)

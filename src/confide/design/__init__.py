@@ -10,12 +10,14 @@ from confide.design.optimizing import optimize
 from confide.design.optimum import Optimum
 from confide.design.search.family import Family, MeanFamily
 from confide.design.studies.piloting import Pilot, pilot
+from confide.design.studies.ratio import ClassicalRatio
 from confide.design.studies.requiring import Requirement, require
 from confide.design.studies.studying import Study, study
 
 __all__ = [
     "Adaptive",
     "Bracket",
+    "ClassicalRatio",
     "Comparison",
     "Family",
     "MeanFamily",

@@ -33,18 +33,18 @@ def judge(candidates: list[Candidate], problem: SearchProblem, key: Any) -> list
     judged: list[Candidate] = []
     best, off = np.inf, {True: 0.0, False: 0.0}
     for _ in progress(range(min(_MOST, len(waiting))), "exact information of the leaders"):
-        mean = waiting[0].channel.statistic.averages
+        mean = waiting[0].channel.statistic.averages or problem.private
         share, few = _DOUBT_MEAN if mean else _DOUBT
         if _behind(waiting[0].loss(criterion), best, share + few / problem.n + off[mean], criterion):
             break
         each = _judged(waiting.pop(0), problem, key)
         judged.append(each)
-        if each.is_exact:
+        if not each.reason:
             best = min(best, each.loss(criterion))
             off[mean] = max(off[mean], each.off(criterion))
-    winners = ranked([each for each in judged if each.is_exact], criterion)[:1]
-    followers = [each for each in judged if each.is_exact and each is not winners[0]] + (waiting if winners else [])
-    dropped = [each for each in judged if not each.is_exact] + ([] if winners else waiting)
+    winners = ranked([each for each in judged if not each.reason], criterion)[:1]
+    followers = [each for each in judged if not each.reason and each is not winners[0]] + (waiting if winners else [])
+    dropped = [each for each in judged if each.reason] + ([] if winners else waiting)
     return winners + ranked(followers, criterion) + ranked(dropped, criterion)
 
 
@@ -66,10 +66,10 @@ def _judged(each: Candidate, problem: SearchProblem, key: Any) -> Candidate:
     if statistic.averages and statistic.dimension > 1 and noise is not None and noise.exponential:
         return each.dropped("no exact route serves several numbers with Laplace noise")
     try:
-        found = evaluate(Model(problem.law.population, each.channel), problem.law.points, "auto", key)
+        found = evaluate(Model(problem.law.population, each.channel), problem.law.points, "auto", key, problem.n)
     except (AccuracyError, IncompatibleError) as error:
         return each.dropped(str(error))
-    if not found.information.exact:
+    if not found.information.exact and not problem.private:  # of whom the normal law is all that there is
         return each.judged(found).dropped("no exact route reaches its accuracy")
     share = found.information.efficiency
     if share is not None and np.any(np.asarray(share) > _WHOLE + 3 * _relative_error(found.information)):

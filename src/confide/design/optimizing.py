@@ -23,6 +23,7 @@ from confide.errors import IncompatibleError, InvalidArgument
 from confide.mechanism import Mechanism
 from confide.population import Population
 from confide.privacy import Privacy
+from confide.privacy.relation import ADD_REMOVE, NEIGHBOURS, REPLACE
 from confide.registry import members
 from confide.statistic.size import check_count
 
@@ -58,6 +59,7 @@ def optimize(
     criterion: str = "expected_variance",
     exact: bool = True,
     key: Any = 0,
+    neighbours: str = REPLACE,
 ) -> Optimum:
     """The channel that says the most about θ at one guarantee and n, over families of statistics and mechanisms.
 
@@ -70,6 +72,10 @@ def optimize(
     With `local=True` there is nobody who may see the records together: each is clipped and published with noise of its
     own, or answers with randomized response whether it is above a threshold. One record by itself (n=1) is that too.
 
+    With `neighbours="add-remove"` the number of records is private, and n is the one that is assumed, as in
+    `information`: sums of s are then published beside a count, and the split of the budget between them, the centre of
+    s and its clips are searched together. They are ranked by the information of the normal law.
+
     >>> import confide as cf
     >>> from confide.design import optimize
     >>> found = optimize(cf.populations.normal_variance(), privacy=cf.GDP(1.0), n=100, theta=2.0, exact=False)
@@ -77,6 +83,10 @@ def optimize(
     the mean of clip(x**2, 0.4, 9.85) with x clipped to [-3.14, 3.14]
     >>> round(float(found.table["normal"].iloc[0]), 1)
     10.2
+    >>> options = {"privacy": cf.PureDP(1.0), "theta": 0.4, "families": [cf.families.Clip()]}
+    >>> found = optimize(cf.populations.exponential(), n=2000, neighbours="add-remove", **options)
+    >>> print(found.best.statistic)
+    the sum of (1, (x - 2.5) / 0.326) with x clipped to [0, 13.5]
     """
     if not isinstance(population, Population):
         raise InvalidArgument("population", population, "is not a population", "use populations.normal_variance()")
@@ -84,8 +94,9 @@ def optimize(
         raise InvalidArgument("privacy", privacy, "is not a guarantee", "give for example PureDP(1.0)")
     chosen = find_criterion(criterion)
     at = points(population, theta, prior)
-    problem = SearchProblem(tabulate(population, at), privacy, check_count(n), chosen)
-    asked = _families(LOCAL if families is FAMILIES and (local or problem.n == 1) else families)
+    private = _private(neighbours, local)
+    problem = SearchProblem(tabulate(population, at), privacy, check_count(n), chosen, private)
+    asked = _families(LOCAL if families is FAMILIES and (local or (problem.n == 1 and not private)) else families)
     found = _search(problem, asked, _mechanisms(mechanisms), local)
     candidates = [Candidate.of(problem, each) for each in found]
     order = judge(candidates, problem, key) if exact else ranked(candidates, problem.criterion)
@@ -112,6 +123,16 @@ def found_at(
     found = _search(problem, _families(FAMILIES if families is None else families), list(MECHANISMS), local=False)
     best = ranked([Candidate.of(problem, each) for each in found], criterion)[0]
     return best.channel
+
+
+def _private(neighbours: object, local: bool) -> bool:
+    """Whether the number of records is private."""
+    if neighbours not in NEIGHBOURS:
+        raise InvalidArgument("neighbours", neighbours, "is no relation", f"use {' or '.join(NEIGHBOURS)}")
+    if local and neighbours == ADD_REMOVE:
+        problem = "keeps the number of records private, which values of single records tell"
+        raise InvalidArgument("neighbours", neighbours, problem, "leave it out, or local=True")
+    return neighbours == ADD_REMOVE
 
 
 def _families(families: object) -> list[Family]:
@@ -149,6 +170,8 @@ def _search(
     pairs = [(family, kind) for family in able for kind in mechanisms]
     searched = (family.search(problem, kind) for family, kind in progress(pairs, "families and mechanisms"))
     found = [each for each in searched if each is not None and (each.statistic.per_record or not local)]
+    # what needs n, such as a quantile
+    found = [each for each in found if each.statistic.totals or not problem.private]
     # two families may find the same channel
     found = list(
         {(each.statistic, each.mechanism): each for each in reversed(found) if np.isfinite(each.loss)}.values()

@@ -40,7 +40,7 @@ class Candidate:
         from confide.model import Model
 
         law = problem.law
-        channel = Channel(found.statistic, found.mechanism, problem.n)
+        channel = Channel(found.statistic, found.mechanism, None if problem.private else problem.n)
         population, thetas = law.population, law.points.thetas
         whole = None if population.moving else problem.n * np.asarray(population.fisher(thetas))
         share = efficiency(found.information, whole)

@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Entry:
+class OneNumber:
     """One number of θ: what it is called, where it is, which free coordinate is its own, and with whom it trades."""
 
     label: str
@@ -71,15 +71,15 @@ class Entry:
         return float(likelihood.free(theta)[self.free])
 
 
-def entries(space: Space) -> list[Entry]:
+def entries(space: Space) -> list[OneNumber]:
     """All numbers of θ that have a free coordinate of their own, or get one by trading places."""
     found, place, free = [], 0, 0
     for part in space:
         if not part.vector:
-            found.append(Entry(part.name, part, place, free, place))
+            found.append(OneNumber(part.name, part, place, free, place))
         elif part.constraint is constraints.simplex:
-            found += [Entry(f"{part.name}[{j}]", part, place + j, free, place) for j in range(part.size)]
+            found += [OneNumber(f"{part.name}[{j}]", part, place + j, free, place) for j in range(part.size)]
         elif hasattr(part.constraint, "base_constraint"):
-            found += [Entry(f"{part.name}[{j}]", part, place + j, free + j, place + j) for j in range(part.size)]
+            found += [OneNumber(f"{part.name}[{j}]", part, place + j, free + j, place + j) for j in range(part.size)]
         place, free = place + part.size, free + part.free
     return found

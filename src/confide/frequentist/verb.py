@@ -16,7 +16,7 @@ from confide._precision import float64
 from confide._random import as_key
 from confide.errors import ApproximationWarning, IncompatibleError, InvalidArgument
 from confide.frequentist.em import fit
-from confide.frequentist.entries import Entry, entries
+from confide.frequentist.entries import OneNumber, entries
 from confide.frequentist.exact import (
     Floats,
     Interval,
@@ -221,7 +221,7 @@ def _by_ratio(
         )
     by_label = {entry.label: entry for entry in entries(likelihood.population.space)}
 
-    def asked(label: str) -> tuple[int, Entry, Ratio]:
+    def asked(label: str) -> tuple[int, OneNumber, Ratio]:
         entry = by_label[label]
         return list(by_label).index(label), entry, Ratio(*entry.among(likelihood, peak))
 

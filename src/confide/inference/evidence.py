@@ -13,10 +13,12 @@ import numpy as np
 
 from confide._precision import float64
 from confide.errors import IncompatibleError
-from confide.inference.problem import read
+from confide.inference.problem import Problem, read
 from confide.inference.quadrature import line, plane
 from confide.inference.quadrature.fallback import Careful
 from confide.inference.quadrature.grid import log_density, narrowed
+from confide.inference.sampling.separate import separated
+from confide.likelihood import Route
 from confide.likelihood.joint import joint_over_numbers, joint_route
 
 if TYPE_CHECKING:
@@ -30,17 +32,28 @@ _PLANE = line.Care(points=128, tolerance=1e-7, negligible=34.0)
 @float64
 def log_evidence(posterior: Posterior) -> float:
     """log ∫ p(y | θ) π(θ) dθ of the call that made a posterior of one or two parameters."""
-    if posterior.call is None or posterior.prior.free_dimension > 2:
+    if posterior.call is None:
         raise IncompatibleError(
-            f"the evidence is an integral over one or two parameters, and this posterior has "
-            f"{posterior.prior.free_dimension}; compare populations with fewer"
+            "the evidence is told of what infer returned, and this posterior does not know its call"
         )
     given = posterior.call.arguments
     problem = read(
         given["population"], given["releases"], given["prior"], given.get("same_records"), given.get("same_quantity")
     )
+    route = given.get("route", "auto")
+    parts = [part.problem for part in separated(problem)] or [problem]
+    return sum(_of_one(part, route) for part in parts if part.models)
+
+
+def _of_one(problem: Problem, route: str | Route) -> float:
+    """Of what is tied together."""
+    if problem.prior.free_dimension > 2:
+        raise IncompatibleError(
+            f"the evidence is an integral over one or two parameters, and this posterior has "
+            f"{problem.prior.free_dimension}; compare populations with fewer"
+        )
     if problem.number is None:
-        joint = joint_route(problem.models, given.get("route", "auto"), problem.same_records, problem.processed)
+        joint = joint_route(problem.models, route, problem.same_records, problem.processed)
     elif not problem.number.proper:
         raise IncompatibleError('a flat prior of n has no evidence; give a proper one, as in "n": dist.Poisson(200.0)')
     else:

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import jax
+
 from confide._call import remembered
 from confide._checks import whole
 from confide._precision import float64
@@ -19,6 +21,7 @@ from confide.inference.methods import as_method
 from confide.inference.problem import Problem, read
 from confide.inference.sampling.normality import edgeworth
 from confide.inference.sampling.number import joint_of_private, with_number
+from confide.inference.sampling.separate import by_prior, separated, together
 from confide.likelihood import Route, as_route
 from confide.likelihood.joint import joint_route
 from confide.likelihood.joint_law import Joint
@@ -91,13 +94,35 @@ def infer(
             f"method {chosen.name!r} simulates what was published, which here was clamped, rounded or left out; use "
             "method='grid'"
         )
+    parts = separated(problem) if chosen is None else []
+    if not parts:
+        return _answered(problem, route, chosen, options, as_key(key), lengths)
+    found = []
+    for number, part in enumerate(parts):
+        own = jax.random.fold_in(as_key(key), number)
+        if part.problem.models:
+            found.append(_answered(part.problem, route, None, options, own, lengths))
+        else:
+            found.append(by_prior(part.problem.prior, part.names, own, lengths))
+    return together(problem, parts, found)
+
+
+def _answered(
+    problem: Problem,
+    route: str | Route,
+    chosen: Method | None,
+    options: dict[str, Any],
+    key: jax.Array,
+    lengths: Lengths,
+) -> Posterior:
+    """The posterior of a checked problem, by a method or the quickest."""
     asked = chosen is None or chosen.on_likelihood or problem.number is not None
     joint = _joint(problem, route, chosen) if asked else None
     if chosen is None:
         chosen = quickest(problem, joint, options)
-    found = chosen.posterior(problem, joint, fused_key(as_key(key)), lengths)
+    found = chosen.posterior(problem, joint, fused_key(key), lengths)
     if problem.number is not None:
-        return with_number(found, joint, as_key(key))
+        return with_number(found, joint, key)
     if joint is None:
         return found
     if not joint.approximate:

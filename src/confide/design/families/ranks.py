@@ -64,7 +64,8 @@ def readable(law: Tabulated, side: Side, at: int) -> float:
     """The threshold at a position, with as few digits as leave the shares on its two sides what they are."""
     value, below = float(side.edges[at]), law.points.weights @ side.below
     share = float(below[at])
-    digits = 1 - math.floor(math.log10(float(np.ptp(side.edges[(below > 0.1) & (below < 0.9)])) or 1.0))
+    between = side.edges[(below > 0.1) & (below < 0.9)]
+    digits = 1 - math.floor(math.log10((float(np.ptp(between)) if between.size else 0.0) or 1.0))
     for more in range(digits, digits + 12):
         found = round(value, more)
         if abs(np.interp(found, side.edges, below) - share) <= _NO_MATTER * min(share, 1 - share):

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from confide.design.families.ranks import Side, readable, sides, wide
 from confide.design.search.approximate import MeanLaw, scalar_information
-from confide.design.search.family import Family, Floats
+from confide.design.search.family import Candidates, Family, Floats, MeanFamily
 from confide.design.search.problem import MEANS, SearchProblem, SearchResult
+from confide.design.search.tabulated import Tabulated
 from confide.mechanism import Laplace, Mechanism, RandomizedResponse
 from confide.mechanism.response import keep_probability
 from confide.statistic import Each, Mean
@@ -38,6 +41,9 @@ class Threshold(Family):
         mechanism = problem.mechanism(kind)
         if mechanism is None or kind not in self.mechanisms:
             return None
+        if problem.private:
+            found = [_Bit(side.text).search(problem, kind) for side in sides(problem.law)]
+            return min((each for each in found if each is not None), key=lambda each: each.loss, default=None)
         best: SearchResult | None = None
         for side in sides(problem.law):
             information = self._information(problem, side, kind)
@@ -76,3 +82,35 @@ class Threshold(Family):
         d_variance = (1 - 2 * above)[..., None] * d_above
         third, fourth = variance * (1 - 2 * above), variance * (1 - 6 * variance)
         return MeanLaw(d_above, variance / n, d_variance / n, third / n**2, fourth / n**3)
+
+
+@dataclass(frozen=True, repr=False)
+class _Bit(MeanFamily):
+    """One side's bits, for sums beside a count, whose split is searched together with the threshold."""
+
+    text: str
+    name = Threshold.name
+    scalar = True
+
+    def box(self, law: Tabulated) -> list[tuple[float, float]]:
+        """The normal score of the threshold."""
+        return [(-6.0, 6.0)]
+
+    def statistic(self, law: Tabulated, parameters: Floats) -> Mean:
+        """The mean of the bits."""
+        side = next(each for each in sides(law) if each.text == self.text)
+        at = int(np.argmin(np.abs(side.edges - self._threshold(law, np.asarray(parameters)[None])[0])))
+        return Mean(f"{side.text} > {readable(law, side, at)}", bounds=wide(law))
+
+    def values(self, law: Tabulated, parameters: Floats) -> Candidates:
+        """Zeros and ones."""
+        bits = self._size(law) > self._threshold(law, parameters)[:, None]
+        ends = np.zeros((len(bits), 1)), np.ones((len(bits), 1))
+        return Candidates(np.asarray(bits, dtype=float)[:, None], *ends)
+
+    def _size(self, law: Tabulated) -> Floats:
+        return np.abs(law.x) if self.text == "abs(x)" else law.x
+
+    def _threshold(self, law: Tabulated, parameters: Floats) -> Floats:
+        levels = law.levels(self._size(law), parameters[:, 0])
+        return np.floor(levels) + 0.5 if law.population.discrete else levels

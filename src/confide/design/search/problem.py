@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from confide.design.criteria import Criterion, directions
 from confide.design.search.approximate import MeanLaw, gaussian_information, scalar_information
 from confide.design.search.family import Candidates
-from confide.design.search.tabulated import Tabulated
+from confide.design.search.tabulated import Tabulated, vector_moments
+from confide.design.search.totals import totals_information
 from confide.errors import ConfideError
 from confide.mechanism import Gaussian, Laplace, Mechanism, Noiseless
 from confide.mechanism.calibration import gaussian_ratio, laplace_ratio
@@ -27,18 +28,19 @@ _PAIRS = 120
 
 @dataclass(frozen=True, eq=False)
 class SearchProblem:
-    """One guarantee and n, and what to make small."""
+    """One guarantee and n, and what to make small. Where the number of records is private, n is one that is assumed."""
 
     law: Tabulated
     privacy: Privacy
     n: int
     criterion: Criterion
+    private: bool = False
 
     def mechanism(self, kind: type[Mechanism]) -> Mechanism | None:
         """The mechanism with this problem's guarantee, or None where it cannot give it."""
         make: Any = kind
         if kind is Noiseless:
-            return make() if isinstance(self.privacy, Unlimited) else None
+            return make() if isinstance(self.privacy, Unlimited) and not self.private else None
         try:
             found: Mechanism = make(self.privacy)
         except ConfideError:
@@ -62,6 +64,8 @@ class SearchProblem:
 
     def mean_information(self, candidates: Candidates, kind: type[Mechanism], *, normal: bool = False) -> Floats:
         """F (B, M, d, d) of the noisy means of candidates; `normal` is the normal model as it stands."""
+        if self.private:
+            return totals_information(self.law, self.n, candidates, self.ratio(kind), laplace=kind is Laplace)
         if candidates.s.shape[1] == 1:
             return scalar_means(self.law, self.n, candidates, self.ratio(kind), laplace=kind is Laplace, normal=normal)
         return _vector(self, candidates, kind)
@@ -129,21 +133,8 @@ def _mean_law(law: Tabulated, n: int, s: Floats) -> MeanLaw:
 
 def _vector(problem: SearchProblem, candidates: Candidates, kind: type[Mechanism]) -> Floats:
     s = candidates.s - candidates.low[..., None]
-    count, size, _ = s.shape
-    pairs = [(a, b) for a in range(size) for b in range(a, size)]
-    stacked = np.concatenate([s.reshape(count * size, -1), *(s[:, a] * s[:, b] for a, b in pairs)])
-    mean, slope = problem.law.means(stacked)
-    many = len(mean)
-    first = mean[:, : count * size].reshape(many, count, size)
-    d_first = np.moveaxis(slope[:, :, : count * size].reshape(many, -1, count, size), 1, 2)
-    covariance = np.empty((many, count, size, size))
-    d_covariance = np.empty((*d_first.shape[:3], size, size))
-    for i, (a, b) in enumerate(pairs):
-        at = slice(count * (size + i), count * (size + i + 1))
-        covariance[..., a, b] = covariance[..., b, a] = mean[:, at] - first[..., a] * first[..., b]
-        change = np.moveaxis(slope[:, :, at], 1, 2)
-        change = change - first[..., None, a] * d_first[..., b] - first[..., None, b] * d_first[..., a]
-        d_covariance[..., a, b] = d_covariance[..., b, a] = change
+    _, d_first, covariance, d_covariance = vector_moments(problem.law, s)
+    size = s.shape[1]
     width = _diameter(candidates.s, 1 if kind is Laplace else 2)
     variance = (width / (problem.n * problem.ratio(kind))) ** 2 * (2.0 if kind is Laplace else 1.0)
     trace = np.einsum("mbii->mb", covariance)

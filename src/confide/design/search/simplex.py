@@ -10,7 +10,8 @@ from scipy.optimize import minimize
 
 from confide.design.search.family import MeanFamily
 from confide.design.search.problem import MEANS, SearchProblem, SearchResult
-from confide.mechanism import Mechanism
+from confide.design.search.totals import SumsAndCount
+from confide.mechanism import Laplace, Mechanism
 
 Floats = NDArray[np.float64]
 
@@ -25,10 +26,18 @@ _BLOCK = 32
 
 
 def best_mean(family: MeanFamily, problem: SearchProblem, kind: type[Mechanism]) -> SearchResult | None:
-    """The best mean of a family with noise of one kind; None where the family or the mechanism does not serve."""
+    """The best mean of a family with noise of one kind; None where the family or the mechanism does not serve.
+
+    Where the number of records is private it is a sum beside a count. More than one sum with Laplace noise has no
+    likelihood in closed form then, so that it is not looked for.
+    """
+    if problem.private:
+        family = SumsAndCount(family, moved=kind is Laplace)
     box = np.asarray(family.box(problem.law), dtype=float).reshape(-1, 2)
     mechanism = problem.mechanism(kind)
     if mechanism is None or kind not in MEANS or len(box) == 0:
+        return None
+    if problem.private and kind is Laplace and family.values(problem.law, box[:, :1].T).s.shape[1] > 2:
         return None
 
     def losses(parameters: Floats) -> Floats:

@@ -204,3 +204,23 @@ def _masses(population: Population, x: jax.Array, thetas: jax.Array) -> tuple[ja
         return jnp.exp(jax.vmap(lambda point: density.log_prob(population, point, theta))(x))
 
     return jax.vmap(at)(thetas), jnp.swapaxes(jax.vmap(jax.jacfwd(at))(thetas), 1, 2)
+
+
+def vector_moments(law: Tabulated, s: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+    """Of vectors s (B, k, J): means (M, B, k), their ∂θ (M, B, d, k), covariances (M, B, k, k) and their ∂θ."""
+    count, size, _ = s.shape
+    pairs = [(a, b) for a in range(size) for b in range(a, size)]
+    stacked = np.concatenate([s.reshape(count * size, -1), *(s[:, a] * s[:, b] for a, b in pairs)])
+    mean, slope = law.means(stacked)
+    many = len(mean)
+    first = mean[:, : count * size].reshape(many, count, size)
+    d_first = np.moveaxis(slope[:, :, : count * size].reshape(many, -1, count, size), 1, 2)
+    covariance = np.empty((many, count, size, size))
+    d_covariance = np.empty((*d_first.shape[:3], size, size))
+    for i, (a, b) in enumerate(pairs):
+        at = slice(count * (size + i), count * (size + i + 1))
+        covariance[..., a, b] = covariance[..., b, a] = mean[:, at] - first[..., a] * first[..., b]
+        change = np.moveaxis(slope[:, :, at], 1, 2)
+        change = change - first[..., None, a] * d_first[..., b] - first[..., None, b] * d_first[..., a]
+        d_covariance[..., a, b] = d_covariance[..., b, a] = change
+    return first, d_first, covariance, d_covariance

@@ -14,7 +14,9 @@ from confide.channel import Channel
 from confide.design.adaptive.plan import Adaptive
 from confide.design.evaluate import Evaluation, by_moments, evaluate
 from confide.design.points import Points
+from confide.design.studies.numbers import Numbers, answers, published
 from confide.design.studies.piloting import Pilot
+from confide.design.studies.ratio import ClassicalRatio
 from confide.errors import ConfideError
 from confide.inference.batch import many_posteriors
 from confide.inference.summaries import Summaries
@@ -37,9 +39,11 @@ class StudyCell:
     `points` are where the information is taken to predict the error: θ, or a rule over the prior.
     """
 
-    strategy: Channel | Pilot | Adaptive
+    strategy: Channel | Pilot | Adaptive | ClassicalRatio
     theta: Floats | None
     points: Points
+    #: how many records there are, where that is private
+    numbers: Numbers | None = None
 
 
 def simulate(
@@ -52,8 +56,11 @@ def simulate(
     else:
         truth = np.broadcast_to(cell.theta, (releases, population.dimension))
     strategy = cell.strategy
+    if cell.numbers is not None:
+        return _private(cell, cell.numbers, population, prior, truth, for_first, for_second, route)
     if isinstance(strategy, Adaptive):
         return _asked(strategy, truth, for_first)
+    assert not isinstance(strategy, ClassicalRatio)
     first = strategy if isinstance(strategy, Channel) else strategy.channel
     model = Model(population, first)
     values = _draw(model, for_first, truth, cell.theta is None)
@@ -71,6 +78,36 @@ def _asked(plan: Adaptive, truth: Floats, key: jax.Array) -> dict[str, Any]:
     found = Summaries(runs.mean[:, -1], runs.sd[:, -1], runs.lower, runs.upper)
     choice = f"a bit ({np.mean(runs.questions[..., 0]):.0%}) or a clip"
     return {"each": _errors(found, truth, None), "choice": choice, "notes": []}
+
+
+def _private(
+    cell: StudyCell,
+    numbers: Numbers,
+    population: Population,
+    prior: Prior,
+    truth: Floats,
+    for_first: jax.Array,
+    for_second: jax.Array,
+    route: str | Route,
+) -> dict[str, Any]:
+    """Of a private number of records, which is one more unknown."""
+    strategy = cell.strategy
+    ratio = isinstance(strategy, ClassicalRatio)
+    assert isinstance(strategy, Channel | ClassicalRatio)
+    channel = strategy if isinstance(strategy, Channel) else strategy.channel
+    model, (for_numbers, for_values) = Model(population, channel), jax.random.split(for_first)
+    many = numbers.drawn(for_numbers, len(truth))
+    values = published(model, for_values, truth, many)
+    # a model of numbers calls the column of a table x
+    asked = strategy if ratio else model.channel
+    found = answers(asked, population, values, prior, numbers, for_second, probs=PROBS, route=route)
+    predicted = None if ratio else _predicted(model, cell.points, numbers.typical)
+    if predicted is not None:
+        predicted = np.append(predicted, np.nan)
+    none = float(np.mean(np.isnan(found.mean).any(axis=1)))
+    said = f"{none:.1%} without an answer" if ratio else ""
+    both = np.column_stack([truth, many])
+    return {"each": _errors(found, both, predicted), "choice": said, "notes": list(found.notes)}
 
 
 def _draw(model: Model, key: jax.Array, truth: Floats, varies: bool) -> Floats:
@@ -104,11 +141,11 @@ def _in_two(
     return joined, f"{most.statistic} ({times / len(values):.0%})"
 
 
-def _predicted(model: Model, points: Points) -> Floats | None:
+def _predicted(model: Model, points: Points, n: int | None = None) -> Floats | None:
     """The variance of each parameter that the Fisher information predicts; None where it is not to be had."""
     found = by_moments_alone(model, points)
     try:
-        return np.asarray(evaluate(model, points, "auto", 0).deviations() ** 2) if found is None else found
+        return np.asarray(evaluate(model, points, "auto", 0, n).deviations() ** 2) if found is None else found
     except ConfideError:
         return None
 

@@ -24,7 +24,6 @@ import numpy as np
 
 from confide.channel import Channel
 from confide.design.adaptive.plan import Adaptive
-from confide.design.studies.piloting import Pilot
 from confide.errors import InvalidArgument
 from confide.population import Population
 from confide.prior import Prior
@@ -47,7 +46,7 @@ def assumed(population: Population, prior: Prior) -> dict[str, Any]:
     }
 
 
-def describe(strategy: Channel | Pilot | Adaptive, shared: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
+def describe(strategy: Any, shared: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
     """Everything that a cell's numbers depend on, as a text."""
     return json.dumps({**shared, "strategy": repr(strategy), **settings}, sort_keys=True)
 
@@ -78,11 +77,15 @@ def _rounded(values: np.ndarray) -> list[float]:
     return [float(f"{value:.6g}") for value in values.ravel()]
 
 
-def require_text(strategy: Channel | Pilot | Adaptive) -> None:
+def require_text(strategy: Any) -> None:
     """Refuse Python functions, which cannot be told apart in a file."""
     if isinstance(strategy, Adaptive):
         return
-    channels = [strategy] if isinstance(strategy, Channel) else [strategy.channel, *(strategy.candidates or ())]
+    channels = (
+        [strategy]
+        if isinstance(strategy, Channel)
+        else [strategy.channel, *(getattr(strategy, "candidates", None) or ())]
+    )
     for channel in channels:
         if any(isinstance(transform, Function) for transform in channel.statistic.transforms):
             problem = "cannot be kept on disk for a statistic that is a Python function"

@@ -19,11 +19,14 @@ from confide.channel import Channel
 from confide.design.adaptive.plan import Adaptive
 from confide.design.levels import level_of, with_privacy
 from confide.design.points import Points, prior_points
+from confide.design.studies.numbers import Numbers
 from confide.design.studies.piloting import Pilot
+from confide.design.studies.ratio import ClassicalRatio
 from confide.design.studies.simulate import PROBS, StudyCell, simulate
 from confide.design.studies.study_cache import StudyCache, assumed, describe, require_text
 from confide.errors import InvalidArgument
 from confide.likelihood import Route
+from confide.likelihood.totals.number import NAME
 from confide.population import Population
 from confide.prior import Prior
 from confide.privacy import Privacy
@@ -31,6 +34,8 @@ from confide.statistic.size import check_count
 from confide.workers import check_executor, computed
 
 Floats = NDArray[np.float64]
+#: what can be studied
+Strategy = Channel | Pilot | Adaptive | ClassicalRatio
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -66,7 +71,7 @@ class Study:
 @float64
 def study(
     population: Population,
-    strategies: Mapping[str, Channel | Pilot | Adaptive],
+    strategies: Mapping[str, Strategy],
     *,
     prior: Any,
     theta: Any = None,
@@ -76,6 +81,7 @@ def study(
     route: str | Route = "auto",
     path: str | os.PathLike[str] | None = None,
     executor: Any = None,
+    n: int | None = None,
 ) -> Study:
     """Simulate releases through several channels or pilot plans, infer from all of them, and report the errors.
 
@@ -85,6 +91,10 @@ def study(
     finished cell is kept, and a study that is run again continues where it stopped. Cells are computed by an
     `executor`, if one is given: `Workers(8)`, or anything with `submit` as in `concurrent.futures`. How many processes
     it has changes no digit of the answer.
+
+    Where the number of records is private, `n` is the one that all releases are really about, and the prior of `"n"`
+    what is believed of it (flat, if it is left out); without `n` each release draws its own from that prior. The table
+    has a row for `n` too, and `ClassicalRatio(channel)` says what a noisy sum over a noisy count would have said.
 
     >>> import confide as cf, numpyro.distributions as dist
     >>> from confide.design import study
@@ -97,13 +107,14 @@ def study(
     """
     if not isinstance(population, Population):
         raise InvalidArgument("population", population, "is not a population", "use populations.normal_variance()")
-    believed = Prior.of(population, prior)
+    numbers, alone = Numbers.of(prior, n)
+    believed = Prior.of(population, alone)
     named = _strategies(strategies, population, believed)
     count = check_count(releases)
     truths = _truths(population, theta)
     check_executor(executor)
     random, store = as_key(key), StudyCache(path)
-    cells = _cells(named, privacy, truths, believed)
+    cells = _cells(named, privacy, truths, believed, numbers)
     settings = assumed(population, believed) | {
         "releases": count,
         "key": np.asarray(jax.random.key_data(random)).tolist(),
@@ -134,7 +145,8 @@ def _described(cell: StudyCell, shared: Mapping[str, Any], store: StudyCache) ->
     """What the numbers of a cell depend on."""
     if store.folder is not None:
         require_text(cell.strategy)
-    return describe(cell.strategy, shared, {"theta": None if cell.theta is None else cell.theta.tolist()})
+    private = {} if cell.numbers is None else cell.numbers.described()
+    return describe(cell.strategy, shared, {"theta": None if cell.theta is None else cell.theta.tolist()} | private)
 
 
 def _simulated(
@@ -152,12 +164,12 @@ def _simulated(
     return simulate(cell, population, prior, count, random, route)
 
 
-def _strategies(strategies: object, population: Population, prior: Prior) -> dict[str, Channel | Pilot | Adaptive]:
-    remedy = "give a dictionary of names and channels (or plans by pilot or adapt)"
+def _strategies(strategies: object, population: Population, prior: Prior) -> dict[str, Strategy]:
+    remedy = "give a dictionary of names and channels (or plans by pilot or adapt, or a ClassicalRatio)"
     if not isinstance(strategies, Mapping) or not strategies:
         raise InvalidArgument("strategies", strategies, "names nothing to study", remedy)
     for name, each in strategies.items():
-        if not isinstance(each, Channel | Pilot | Adaptive):
+        if not isinstance(each, Strategy):
             raise InvalidArgument(f"strategies[{name!r}]", each, "is neither a channel nor a plan", remedy)
         if isinstance(each, Pilot | Adaptive) and each.population != population:
             raise InvalidArgument(f"strategies[{name!r}]", each, "is a plan for another population", remedy)
@@ -180,25 +192,37 @@ def _truths(population: Population, theta: Any) -> list[Floats | None]:
 
 
 def _cells(
-    named: Mapping[str, Channel | Pilot | Adaptive],
+    named: Mapping[str, Strategy],
     privacy: Sequence[Privacy | float] | None,
     truths: list[Floats | None],
     prior: Prior,
+    numbers: Numbers,
 ) -> list[tuple[str, StudyCell]]:
     if privacy is not None and (isinstance(privacy, str | Privacy) or len(privacy) == 0):
         raise InvalidArgument("privacy", privacy, "is not a list of levels", "give a list such as [GDP(0.5), GDP(1.0)]")
     at = [prior_points(prior) if truth is None else Points(truth[None], np.ones(1)) for truth in truths]
+    if any(map(_is_private, named.values())):
+        numbers.require()
+    elif numbers.n is not None or numbers.prior.proper:
+        problem = "is given, though all channels make the number of records public"
+        raise InvalidArgument("n", numbers.n, problem, "leave it out, and out of the prior")
     cells = []
     for name, strategy in named.items():
         for level in [None] if privacy is None else privacy:
             if level is None:
                 changed = strategy
-            elif isinstance(strategy, Pilot | Adaptive):
+            elif not isinstance(strategy, Channel):
                 changed = strategy.with_privacy(level)
             else:
                 changed = with_privacy(strategy, level)
-            cells += [(name, StudyCell(changed, truth, points)) for truth, points in zip(truths, at, strict=True)]
+            own = numbers if _is_private(changed) else None
+            cells += [(name, StudyCell(changed, truth, points, own)) for truth, points in zip(truths, at, strict=True)]
     return cells
+
+
+def _is_private(strategy: Strategy) -> bool:
+    """Whether the number of records is not known to who reads the release."""
+    return isinstance(strategy, ClassicalRatio) or (isinstance(strategy, Channel) and strategy.n is None)
 
 
 def _rows(
@@ -208,6 +232,11 @@ def _rows(
     labels = [
         part.name if not part.vector else f"{part.name}[{i}]" for part in population.space for i in range(part.size)
     ]
+    truth = cell.theta
+    if cell.numbers is not None:
+        labels.append(NAME)
+        known = float("nan") if cell.numbers.n is None else float(cell.numbers.n)
+        truth = np.append(np.full(population.dimension, np.nan) if truth is None else truth, known)
     guarantee = cell.strategy.guarantee
     rows = []
     for j, label in enumerate(labels):
@@ -216,7 +245,7 @@ def _rows(
             "privacy": str(guarantee),
             "level": level_of(guarantee),
             "parameter": label,
-            "theta": float("nan") if cell.theta is None else float(cell.theta[j]),
+            "theta": float("nan") if truth is None else float(truth[j]),
             "releases": releases,
         }
         row |= {column: values[j] for column, values in numbers["each"].items()}

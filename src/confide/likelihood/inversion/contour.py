@@ -254,13 +254,7 @@ def _log_outside(tilted: jax.Array, s: jax.Array, n: Any, reach: Any) -> jax.Arr
 
 
 def _log_cut(
-    transform: NoiseTransform,
-    c: Centred,
-    tilted: jax.Array,
-    tau: jax.Array,
-    y: jax.Array,
-    n: Any,
-    grid: FrequencyGrid,
+    transform: NoiseTransform, c: Centred, tilted: jax.Array, tau: jax.Array, y: jax.Array, n: Any, grid: FrequencyGrid
 ) -> jax.Array:
     """log of a bound on ∫ |M_S N| beyond the last frequency, over |M_S N| at the first."""
     end = jnp.asarray(grid.half * grid.step)
@@ -283,11 +277,13 @@ def _path(
     tilted, log_total = tilted_weights(weights, c.s, tau / n)
     _, at_pole = tilted_weights(weights, c.s, jnp.where(crossed == 0, 0.0, crossed * transform.pole / n))
     log_cut = _log_cut(transform, c, jax.lax.stop_gradient(tilted), tau, y, n, grid)
-    # the law, tilted, and y must fit in a period of the frequency grid; beyond a pole y has the noise's tail to itself
-    known, period = jax.lax.stop_gradient(tilted), 2.0 * jnp.pi / grid.step
+    # the law, tilted, and y must fit in a period of the frequency grid; beyond a pole y has the noise's tail to itself,
+    # and Gaussian noise, which is tilted too, has its mean at σ²τ: most of the way to a y far out
+    known, half, variance = jax.lax.stop_gradient(tilted), jnp.pi / grid.step, jnp.asarray(transform.variance)
     middle = known @ c.s
-    reach = jnp.where(crossed == 0, jnp.abs(middle - y), 0.0) + _ROOM * jnp.sqrt(known @ (c.s - middle) ** 2 / n)
-    fits = (reach < 0.5 * period) & (_log_outside(known, c.s - middle, n, 0.5 * period) < _ALIASED)
+    off = jnp.where(crossed == 0, jnp.abs(middle + variance * tau - y), 0.0)
+    reach = off + _ROOM * jnp.sqrt(known @ (c.s - middle) ** 2 / n + variance)
+    fits = (reach < half) & (_log_outside(known, c.s - middle, n, half) < _ALIASED)
     log_cut = jnp.where(fits, log_cut, jnp.inf)
     return Path(tau, crossed, tilted, log_total, tilted @ c.cosine, tilted @ c.sine, at_pole, log_cut)
 

@@ -11,7 +11,7 @@ convolved with its noise as in the scalar normal route. With two such releases t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -20,6 +20,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from confide.errors import IncompatibleError
 from confide.expression import Expression
 from confide.expression.text import format_tree
 from confide.expression.tree import Call, Interp, Number, Tree, Variable
@@ -31,6 +32,7 @@ from confide.likelihood.route import Floats, Route
 from confide.mechanism.noise import Noise
 from confide.model import Model
 from confide.statistic import Mean
+from confide.statistic.columns import ColumnBounds, Pair, bounds_by_name
 from confide.statistic.transform import Function, Transform
 
 _LATENT = "use latent methods (infer with method='mhaar')"
@@ -53,14 +55,18 @@ class SameRecords(Joint):
     @cached_property
     def statistic(self) -> Mean:
         """All components as one vector mean, on bounds that hold those of every release."""
-        bounds = [model.channel.statistic.bounds for model in self.models]
-        low, high = min(b[0] for b in bounds), max(b[1] for b in bounds)
+        every = [bounds_by_name(model.channel.statistic) for model in self.models]
+        names = dict.fromkeys(name for bounds in every for name in bounds)
+        ends = {name: [bounds[name] for bounds in every if name in bounds] for name in names}
+        common = {name: (min(low for low, _ in each), max(high for _, high in each)) for name, each in ends.items()}
         clipped = [
-            _clipped(transform, model.channel.statistic.bounds, (low, high))
-            for model in self.models
+            _clipped(transform, bounds, common)
+            for model, bounds in zip(self.models, every, strict=True)
             for transform in _transforms(model)
         ]
-        return Mean(clipped, (low, high))
+        if isinstance(self.models[0].channel.statistic.bounds, ColumnBounds):
+            return Mean(clipped, _numbers(self.models, common), categories=_categories(self.models))
+        return Mean(clipped, common["x"])
 
     def check(self, values: Sequence[Any]) -> tuple[Any, ...]:
         """By the normal route of each release."""
@@ -128,13 +134,16 @@ def _joined(values: Sequence[Any]) -> jax.Array:
     return jnp.concatenate([jnp.atleast_1d(jnp.asarray(value)) for value in values])
 
 
-def _clipped(transform: Transform, bounds: tuple[float, float], common: tuple[float, float]) -> Transform:
-    """s(clip(x, low, high)) as a transform on the common, wider bounds."""
-    if bounds == common:
-        return transform
+def _clipped(transform: Transform, bounds: Mapping[str, Pair], common: Mapping[str, Pair]) -> Transform:
+    """s of each column clipped to its bounds, as a transform on the common, wider ones."""
+    narrower = {name: pair for name, pair in bounds.items() if pair != common[name]}
     if isinstance(transform, Function):
-        return Function(_ClippedFunction(transform.callable, *bounds), transform.declared)
-    return Expression(format_tree(_substitute(transform.tree, *bounds)))
+        return (
+            Function(_ClippedFunction(transform.callable, *narrower["x"]), transform.declared)
+            if narrower
+            else transform
+        )
+    return Expression(format_tree(_substitute(transform.tree, narrower)), tuple(common))
 
 
 @dataclass(frozen=True)
@@ -147,14 +156,34 @@ class _ClippedFunction:
         return self.function((jnp if isinstance(x, jax.Array) else np).clip(x, self.low, self.high))
 
 
-def _substitute(tree: Tree, low: float, high: float) -> Tree:
-    """The tree with clip(x, low, high) in place of x."""
+def _substitute(tree: Tree, bounds: Mapping[str, Pair]) -> Tree:
+    """The tree with clip(x, low, high) in place of each x that has bounds."""
     match tree:
-        case Variable():
+        case Variable(name) if name in bounds:
+            low, high = bounds[name]
             return Call("clip", (tree, Number(low), Number(high)))
         case Call(operation, arguments):
-            return Call(operation, tuple(_substitute(argument, low, high) for argument in arguments))
+            return Call(operation, tuple(_substitute(argument, bounds) for argument in arguments))
         case Interp(argument, knots, values):
-            return Interp(_substitute(argument, low, high), knots, values)
+            return Interp(_substitute(argument, bounds), knots, values)
         case _:
             return tree
+
+
+def _categories(models: Sequence[Model]) -> dict[str, tuple[str, ...]] | None:
+    """The public lists of the columns of text, of all releases together."""
+    found: dict[str, tuple[str, ...]] = {}
+    for model in models:
+        for name, texts in model.channel.statistic.bounds.lists.items():
+            if found.setdefault(name, texts) != texts:
+                raise IncompatibleError(
+                    f"column {name!r} has other categories in another release of the same records, so that its codes "
+                    "mean different things; infer from each release by itself"
+                )
+    return found or None
+
+
+def _numbers(models: Sequence[Model], common: Mapping[str, Pair]) -> dict[str, Pair] | None:
+    """The common bounds of the columns of numbers."""
+    named = {name for model in models for name in model.channel.statistic.bounds.numbers}
+    return {name: pair for name, pair in common.items() if name in named} or None
