@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 import confide as cf
-from tests.audit import brute_force, choices
+from tests.audit import brute_force, choices, crew, running
 
 GUARANTEES = {
     "PureDP(1)": (cf.PureDP(1.0), ("pure", 1.0)),
@@ -101,21 +101,49 @@ def _told(channel):
     return f"{type(statistic).__name__.lower()} of {statistic.transforms[0]} on ({low:g}, {high:g})"
 
 
-def grid(names=()):
-    """All cases of populations whose names hold one of these words; all populations where there are none."""
+def grid(names=(), count=None, seed=0):
+    """All cases of populations whose names hold one of these words, or of all; or so many of them, by chance."""
     chosen = [name for name in EVERYTHING if not names or any(word in name for word in names)]
-    return [(name, guarantee, n) for name in chosen for guarantee in GUARANTEES for n in SIZES]
+    cases = [(name, guarantee, n) for name in chosen for guarantee in GUARANTEES for n in SIZES]
+    return cases if count is None else [cases[k] for k in np.random.default_rng(seed).permutation(len(cases))[:count]]
 
 
-def run(cases, save: Path | None = None):
-    """Judge all cases, printing a row for each; those that a saved table has are not judged again."""
+def run(cases, save: Path | None = None, workers=1, seconds=None):
+    """Judge all cases; those that a saved table has are not judged again, and those lost with a process say so."""
     known = _known(save)
+    yield from (known[case] for case in cases if case in known)
+    running.prepare()
+    groups: dict = {}
     for case in cases:
-        row = known.get(case) or judge(*case)
-        if save is not None and case not in known:
+        if case not in known:
+            groups.setdefault(case[0], []).append(case)
+    for case, row in crew.run(list(groups.values()), _judged, workers, seconds):
+        if isinstance(row, crew.Lost):
+            nothing = float("nan")
+            yield Case(*case, row.why, "lost", nothing, nothing, "", nothing, nothing)
+            continue
+        if save is not None:
             _append(save, row)
-        print(row, flush=True)
         yield row
+
+
+def _judged(case, anew):
+    del anew
+    return judge(*case)
+
+
+def summary(rows, asked, seconds):
+    """How many, how many of them wrong, and the least share."""
+    done = [row for row in rows if row.mechanism != "lost"]
+    if not done:
+        return f"0 of {asked} cases in {seconds:.0f} s"
+    bad, least = sum(bool(row.complaint) for row in done), min(done, key=lambda row: row.share)
+    middle, longest = np.median([row.seconds for row in done]), max(done, key=lambda row: row.seconds)
+    return (
+        f"{len(done)} cases of {asked}: {bad} wrong, {len(rows) - len(done)} lost; the least share {least.share:.2%}"
+        f" ({least.population}, {least.guarantee}, n = {least.n}); CPU seconds median {middle:.1f}, largest"
+        f" {longest.seconds:.1f} ({longest.population}); {seconds:.0f} s on the wall"
+    )
 
 
 def _known(save):

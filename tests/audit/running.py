@@ -1,4 +1,4 @@
-"""Many questions, in groups that share compiled programs, in as many processes as there are cores.
+"""Many questions, in groups that share compiled programs, on the processes of a `crew`.
 
 What an answer costs is mostly compilation, and programs belong to a population: those who ask about it one after another
 pay for them once. What they would have cost is not forgotten: `Clock` adds it to the time of an answer, which is then
@@ -10,17 +10,16 @@ from __future__ import annotations
 import dataclasses
 import functools
 import itertools
-import multiprocessing
 import os
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import jax
 import numpy as np
 
-from tests.audit import questions
+from tests.audit import crew, questions
 
 #: a process may have 65,530 maps of memory by default; a compiled program takes a few
 _MOST_MAPS = 30_000
@@ -31,14 +30,14 @@ _HURRY = [
     "--xla_backend_optimization_level=1",
     *(["--xla_cpu_use_fusion_emitters=false"] if jax.__version_info__ < (0, 11) else []),
 ]
-#: for the processes: one thread each, and programs that are kept for the others
+#: for the processes: one thread each, of XLA (NPROC) and BLAS, and no accelerator
+ALONE = {"NPROC": "1", "JAX_PLATFORMS": "cpu", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+#: and programs that are kept for the others
 _SETTINGS = {
+    **ALONE,
     "XLA_FLAGS": " ".join(_HURRY),
-    "JAX_PLATFORMS": "cpu",
     "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
     "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "0",
-    "OMP_NUM_THREADS": "1",
-    "OPENBLAS_NUM_THREADS": "1",
 }
 
 
@@ -74,28 +73,36 @@ def question(seed: int, number: int) -> questions.Question:
     return questions.draw(np.random.default_rng([seed, number]))
 
 
-def groups(models: int, seed: int, only: str | None = None) -> list[list[int]]:
-    """Numbers of questions about one population in one way, a dozen at most; the largest groups first."""
-    by_name: dict[tuple[str, str], list[int]] = {}
-    drawn = ((number, question(seed, number)) for number in itertools.count())
-    for number, one in itertools.islice(((k, one) for k, one in drawn if only in (None, one.kind)), models):
-        by_name.setdefault((one.family.name, one.kind), []).append(number)
+def groups(models: int, seeds: Sequence[int], only: str | None = None) -> list[list[tuple[int, int]]]:
+    """(seed, number) of so many questions of each seed, together where they are about one population in one way.
+
+    In an order of chance, so that those which were asked when time ran out are like the others.
+    """
+    by_name: dict[tuple[str, str], list[tuple[int, int]]] = {}
+    for seed in seeds:
+        drawn = ((number, question(seed, number)) for number in itertools.count())
+        for number, one in itertools.islice(((k, one) for k, one in drawn if only in (None, one.kind)), models):
+            by_name.setdefault((one.family.name, one.kind), []).append((seed, number))
     parts = [numbers[at : at + _GROUP] for numbers in by_name.values() for at in range(0, len(numbers), _GROUP)]
-    return sorted(parts, key=len, reverse=True)
+    return [parts[k] for k in np.random.default_rng(list(seeds)).permutation(len(parts))]
 
 
-def judged(chosen: list[int], seed: int, about: str = "all") -> list:
-    """Verdicts on some of the questions of a seed, with words in place of the question."""
+def judged(chosen: Sequence[int], seed: int, about: str = "all") -> list:
+    """Verdicts on some of the questions of a seed."""
+    return [judge((seed, number), k == 0, about) for k, number in enumerate(chosen)]
+
+
+def judge(task: tuple[int, int], anew: bool, about: str = "all"):
+    """The verdict on one question, which begins a group or shares programs with those before; words are sent, no model."""
     from tests.audit import verdict
 
-    found = []
-    verdict.CLOCK.forget()
-    for number in chosen:
-        one = question(seed, number)
-        told = verdict.judge(one, with_posterior=number % 5 == 0, about=about)
-        found.append(dataclasses.replace(told, question=str(one)))  # words can be sent to another process
-        few_programs()
-    return found
+    if anew:
+        verdict.CLOCK.forget()
+    seed, number = task
+    one = question(seed, number)
+    told = verdict.judge(one, with_posterior=number % 5 == 0, about=about)
+    few_programs()
+    return dataclasses.replace(told, question=str(one), seed=seed, number=number)
 
 
 def few_programs() -> None:
@@ -105,14 +112,23 @@ def few_programs() -> None:
         jax.clear_caches()
 
 
-def run(models: int, seed: int, only: str | None, about: str, workers: int) -> Iterator:
-    """Verdicts as they come, from so many processes; each has a dozen groups and gives way to a fresh one."""
+def prepare(settings: Mapping[str, str] = ALONE) -> None:
+    """What processes find when they start, but for what somebody has set otherwise."""
+    for name, value in settings.items():
+        os.environ.setdefault(name, value)
+
+
+def run(tasks: Sequence[Sequence[tuple[int, int]]], about: str, workers: int, seconds: float | None = None) -> Iterator:
+    """Verdicts as they come, from so many processes; of a question whose process was lost, that."""
+    from tests.audit import verdict
+
     with tempfile.TemporaryDirectory() as cache:
-        for name, value in {**_SETTINGS, "JAX_COMPILATION_CACHE_DIR": cache}.items():
-            os.environ.setdefault(name, value)
-        # a `ProcessPoolExecutor` whose processes end after some tasks may stand still for ever (CPython's issue 115634)
-        with multiprocessing.get_context("spawn").Pool(workers, maxtasksperchild=12) as pool:
-            for verdicts in pool.imap_unordered(
-                functools.partial(judged, seed=seed, about=about), groups(models, seed, only)
-            ):
-                yield from verdicts
+        prepare({**_SETTINGS, "JAX_COMPILATION_CACHE_DIR": cache})
+        for task, answer in crew.run(tasks, functools.partial(judge, about=about), workers, seconds):
+            if not isinstance(answer, crew.Lost):
+                yield answer
+                continue
+            seed, number = task
+            lost = verdict.Verdict(str(question(seed, number)), seed=seed, number=number)
+            (lost.unfinished if answer.unfinished else lost.crashed).append(answer.why)
+            yield lost

@@ -22,29 +22,39 @@ LIKELIHOOD, INFORMATION, POSTERIOR = 1e-6, 1e-3, 5e-3
 SLOW, ENDLESS = 20.0, 90.0
 CLOCK = Clock()
 ABOUT = ("likelihood", "information", "posterior")
+#: kinds of complaint, and how they are told
+COMPLAINTS = {"wrong": "WRONG", "silent": "SILENT", "crashed": "CRASHED", "refused": "refused", "slow": "slow"}
 
 
 @dataclass
 class Verdict:
-    """What was found about one question: complaints by kind, and how long each part takes, asked first."""
+    """What was found about one question: complaints by kind, and the CPU seconds that each part takes, asked first."""
 
     question: Question | str
     wrong: list[str] = field(default_factory=list)
     silent: list[str] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
     slow: list[str] = field(default_factory=list)
+    #: lost with its process; not done when the time was up; approximate, and says so: the last two are no complaints
+    crashed: list[str] = field(default_factory=list)
+    unfinished: list[str] = field(default_factory=list)
+    told: list[str] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
     #: CPU seconds in all, by the library and by the computations it is compared with; and the memory taken, in GiB
     cost: float = 0.0
     memory: float = 0.0
+    #: the question is the `number`-th of a seed
+    seed: int | None = None
+    number: int | None = None
 
     @property
     def right(self) -> bool:
-        return not (self.wrong or self.silent or self.refused or self.slow)
+        return not any(getattr(self, kind) for kind in COMPLAINTS)
 
     def __str__(self):
-        kinds = {"WRONG": self.wrong, "SILENT": self.silent, "refused": self.refused, "slow": self.slow}
-        return "\n".join(f"{kind}: {text}\n    {self.question}" for kind, texts in kinds.items() for text in texts)
+        again = "" if self.seed is None else f"\n    python -m tests.audit --seed {self.seed} --number {self.number}"
+        told = [(name, text) for kind, name in COMPLAINTS.items() for text in getattr(self, kind)]
+        return "\n".join(f"{name}: {text}\n    {self.question}{again}" for name, text in told)
 
 
 def judge(question: Question, *, with_posterior: bool, about: str = "all") -> Verdict:
@@ -93,14 +103,14 @@ def _limited():
 
 
 def _ask(verdict: Verdict, what: str, function):
-    """The answer and what was said on the way; None if it was refused (noted) or broke (wrong)."""
+    """The answer and what was said on the way; None if it was refused (noted), did not come, or broke (wrong)."""
 
     def answered():
         try:
             with _limited():
                 return function()
         except TimeoutError:
-            pass  # and slow it is, as is noted below
+            verdict.slow.append(f"{what}: no answer in {ENDLESS:.0f} CPU s")
         except cf.ConfideError as error:
             verdict.refused.append(f"{what}: {error}")
         except Exception as error:
@@ -110,9 +120,15 @@ def _ask(verdict: Verdict, what: str, function):
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         answer, verdict.seconds[what] = CLOCK.time(what, answered)
-    if verdict.seconds[what] > SLOW:
-        verdict.slow.append(f"{what}: {verdict.seconds[what]:.0f} s")
-    return answer, [str(w.message) for w in said if not issubclass(w.category, DeprecationWarning)]
+    if verdict.seconds[what] > SLOW and not any(text.startswith(what) for text in verdict.slow):
+        verdict.slow.append(f"{what}: {verdict.seconds[what]:.0f} CPU s")
+    told = [w for w in said if not issubclass(w.category, DeprecationWarning)]
+    # of another package: nobody who asked knows what is meant, and nothing is excused by it
+    raw = [w for w in told if not issubclass(w.category, cf.ConfideWarning)]
+    verdict.wrong += [f"{what}: {w.category.__name__} at {w.filename}:{w.lineno}: {w.message}" for w in raw]
+    words = [str(w.message) for w in told if issubclass(w.category, cf.ApproximationWarning)]
+    verdict.told += [f"{what}: {text}" for text in words]
+    return answer, words
 
 
 def _likelihood(verdict: Verdict, known: oracle.Answer) -> None:

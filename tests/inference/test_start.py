@@ -11,7 +11,7 @@ from scipy import stats
 import confide as cf
 from confide._random import fused_key
 from confide.inference.kernel import Averaged, Kernel, Marginal
-from confide.inference.quadrature import line
+from confide.inference.quadrature import levels, line
 from confide.inference.quadrature.table import through
 from confide.inference.sampling import start
 from confide.inference.target import EachTarget
@@ -94,7 +94,7 @@ def test_a_guided_search_finds_the_cells_of_a_bisection():
         level = np.concatenate([generator.random(5000), cumulative[:-1], [0.0]])
         level = level[level < 1.0]
         expected = np.clip(np.searchsorted(cumulative, level, side="right") - 1, 0, cumulative.size - 2)
-        np.testing.assert_array_equal(line._cell(cumulative, level), expected)
+        np.testing.assert_array_equal(levels._cell(cumulative, level), expected)
 
 
 def test_a_line_goes_on_as_it_ends():

@@ -9,6 +9,7 @@ from scipy import integrate, special, stats
 
 import confide as cf
 from confide import coordinates, populations
+from confide.inference.quadrature import line, plane
 from confide.prior import Prior
 
 
@@ -99,3 +100,40 @@ def test_only_tails_that_are_powers_are_put_on_the_scale_of_sinh(prior, heavy):
         np.testing.assert_allclose(made.unconstrain(made.constrain(free)), free, atol=1e-9)
         slope = jax.vmap(jax.grad(lambda v: made.constrain(v[None])[0]))(free[:, 0])
         np.testing.assert_allclose(made.log_jacobian(free), np.log(slope), atol=1e-12)
+
+
+@pytest.mark.parametrize("shape", [3.0, 2.5, 2.2])
+def test_a_tail_is_followed_as_far_as_the_second_moment_needs(shape):
+    """An inverse gamma law on the logarithm of its variable: e^{−30} of the density was cut, and 3% of the sd."""
+
+    def log_density(free):
+        return -shape * free - 3.0 * np.exp(-free)
+
+    found = line.integrate(log_density, -2.0, 4.0, line.Care(), lambda free: np.exp(free)[:, None])
+    share, value = found.density / found.density.sum(), np.exp(found.free)
+    mean = share @ value
+    sd = np.sqrt(share @ (value - mean) ** 2)
+    np.testing.assert_allclose([mean, sd], [3 / (shape - 1), 3 / (shape - 1) / (shape - 2) ** 0.5], rtol=1e-6)
+
+
+def test_a_second_moment_that_no_line_is_long_enough_for_leaves_the_line_as_it_is():
+    def log_density(free):
+        return -2.0 * free - 3.0 * np.exp(-free)
+
+    plain = line.integrate(log_density, -2.0, 4.0, line.Care())
+    found = line.integrate(log_density, -2.0, 4.0, line.Care(), lambda free: np.exp(free)[:, None])
+    assert found.free[-1] == pytest.approx(plain.free[-1])
+
+
+def test_a_plane_follows_the_tail_of_either_parameter():
+    def log_density(free):
+        mean, log = free.T
+        return stats.norm.logpdf(mean) - 3.0 * log - 3.0 * np.exp(-log)
+
+    def theta(free):
+        return np.stack([free[:, 0], np.exp(free[:, 1])], axis=-1)
+
+    found = plane.integrate(log_density, np.asarray([-4.0, -2.0]), np.asarray([4.0, 4.0]), plane.CARE, theta)
+    nodes, share = theta(found.free), found.share.ravel()
+    sd = np.sqrt(share @ (nodes - share @ nodes) ** 2)
+    np.testing.assert_allclose(sd, [1.0, 1.5], rtol=1e-4)

@@ -5,6 +5,9 @@ import pytest
 from scipy import integrate, special, stats
 
 import confide as cf
+from confide.likelihood.noise.transform import LaplaceTransform
+from confide.likelihood.slow_inversion.contour_sums import Fine
+from confide.likelihood.slow_inversion.contours import Record
 
 NORMAL, BITS = cf.populations.normal_variance(), cf.populations.bernoulli()
 
@@ -96,3 +99,25 @@ def test_an_underflow_says_where():
     with pytest.raises(cf.AccuracyError, match=r"y = 1e\+160 underflows at every theta .*2"):
         exact.log_likelihood(2.0, 1e160, route="normal")
     assert np.isfinite(exact.log_likelihood(2.0, 50.0, route="normal"))
+
+
+def log_laplace(gap, scale):
+    """Where scipy's density underflows, too."""
+    return -np.abs(gap) / scale - np.log(2 * scale)
+
+
+@pytest.mark.parametrize(("theta", "bound"), [(-60.0, -1.0), (60.0, 2.0)])
+def test_every_record_is_clipped_at_a_hopeless_theta(theta, bound):
+    """The mean is the bound itself, and p the noise's: it was a division by a spread of zero."""
+    model = cf.Model(cf.populations.normal_mean(), cf.Channel(cf.Mean("x", (-1, 2)), cf.Laplace(scale=1e-3), 3))
+    y = np.asarray([1.7, -0.99])
+    np.testing.assert_allclose(model.log_likelihood([theta], y), log_laplace(y - bound, 1e-3), rtol=1e-9)
+
+
+def test_nodes_without_mass_do_not_measure_a_sum():
+    """Weights that underflow beside an exponent of a thousand: the transform is that of the others."""
+    s = np.linspace(0.0, 1.0, 16)
+    record = Record(np.append(s, 0.0), np.append(np.zeros(16), 1.0)[None], 1, np.asarray([0.0]))
+    fine = Fine(LaplaceTransform(1e-4), 3, 0.5, 2**11)
+    y = np.asarray([-0.4, 0.2])
+    np.testing.assert_allclose(fine(record, y).log_prob[0], log_laplace(y, 1e-4), rtol=1e-9)

@@ -21,24 +21,25 @@ Floats = NDArray[np.float64]
 _POINTS = (17, 33, 65)
 #: what a cubic spline gains by twice the points: if that is not enough in the end, no more are computed
 _GAIN = 16.0
-#: how far out they are, as normal scores; beyond, the difference is held
-_REACH = 4.5
-#: the probability that may lie beyond these scores of the approximate posterior
-_FAR, _LEFT = 4.0, 1e-3
+#: how far out they are, as normal scores; beyond, the difference is held. Further where a heavy tail is
+_REACHES = (4.5, 6.0, 7.5)
+#: the probability, and the share of the second moments, that may lie in the last half score and beyond
+_LAST, _LEFT, _MOMENTS = 0.5, 1e-3, 5e-3
 #: differences beyond which a log density is no approximation of another
 _MOST = 30.0
 
 
-def corrected(found: Plane, rough: LogDensity, exact: LogDensity, tolerance: float) -> Plane | None:
-    """The exact posterior on the points of an approximate one; None where that is too far off.
+def corrected(found: Plane, rough: LogDensity, exact: LogDensity, tolerance: float, theta: LogDensity) -> Plane | None:
+    """The exact posterior on the points of an approximate one, given θ of these; None where that is too far off.
 
     Checked against half of the points each way: of those of the difference, and of those of the plane.
     """
     levels = PlaneLevels.of(found)
     scores = levels.scores(found)
+    reach = _reach(theta(found.free), found.share.ravel(), np.maximum(*np.abs(scores)).ravel())
     known = np.full((_POINTS[0], _POINTS[0]), np.nan)
     for more, points in enumerate(_POINTS, start=1 - len(_POINTS)):
-        at = np.linspace(-_REACH, _REACH, points)
+        at = np.linspace(-reach, reach, points)
         if points > len(known):
             finer = np.full((points, points), np.nan)
             finer[::2, ::2] = known
@@ -48,12 +49,22 @@ def corrected(found: Plane, rough: LogDensity, exact: LogDensity, tolerance: flo
         wanted, other = moments(fine), moments(half)
         error = np.max(np.abs(wanted - other) / np.concatenate([wanted[2:], wanted[2:]]))
         if error < tolerance:
-            far = np.maximum(np.abs(scores[0]), np.abs(scores[1])) > _FAR
+            far = np.maximum(np.abs(scores[0]), np.abs(scores[1])) > reach - _LAST
             resolved = fine.share[far].sum() < _LEFT and np.all(errors(fine) < tolerance)
             return fine if resolved else None
         if not error < tolerance * _GAIN**-more:
             return None
     return None
+
+
+def _reach(theta: Floats, share: Floats, score: Floats) -> float:
+    """How far out the difference must be known for the second moments of θ (M, d)."""
+    away = (theta - share @ theta) ** 2
+    moment = share[:, None] * away / (share @ away)
+    for reach in _REACHES:
+        if np.all(moment[score > reach - _LAST].sum(axis=0) < _MOMENTS):
+            break
+    return reach
 
 
 def _difference(levels: PlaneLevels, rough: LogDensity, exact: LogDensity, at: Floats, known: Floats) -> Floats:
@@ -70,7 +81,7 @@ def _difference(levels: PlaneLevels, rough: LogDensity, exact: LogDensity, at: F
 
 def _with(found: Plane, scores: tuple[Floats, Floats], at: Floats, difference: Floats) -> Plane:
     """The posterior with a difference, known at pairs of scores, added to its log density."""
-    held = (part.clip(-_REACH, _REACH) for part in scores)
+    held = (part.clip(at[0], at[-1]) for part in scores)
     more = RectBivariateSpline(at, at, difference - difference[at.size // 2, at.size // 2])(*held, grid=False)
     share = found.share * np.exp(more)
     return found._replace(share=share / share.sum())

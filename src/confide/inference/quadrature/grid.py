@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 from confide.errors import AccuracyError, IncompatibleError, InvalidArgument
 from confide.inference.diagnostics import independent
 from confide.inference.problem import Problem
-from confide.inference.quadrature import line, plane
+from confide.inference.quadrature import levels, line, plane
 from confide.inference.quadrature.corrected import corrected
 from confide.inference.quadrature.fallback import Careful, Rough
-from confide.inference.quadrature.levels import PlaneLevels
 from confide.likelihood.batched import filled
 from confide.likelihood.joint_law import Joint
 from confide.posterior import Exact, Posterior
@@ -35,6 +34,8 @@ _EDGE = 0.005
 _PILED = 0.05
 #: a density that is rare, as a share of the largest; by how much rare places may raise the variance unsaid
 _RARE, _SPREAD = 1e-6, 1.05
+#: how many times as far as its draws the density of a prior may reach, to begin with all of it
+_REACHING = 4.0
 #: θ that differ by less than this share are one
 _SAME = 1e-9
 
@@ -47,6 +48,12 @@ def _constrain(prior: Prior, free: jax.Array) -> jax.Array:
 def constrained(prior: Prior, free: Floats) -> Floats:
     """θ from free coordinates, as NumPy."""
     return np.asarray(_constrain(prior, free))
+
+
+def _theta(prior: Prior, free: Floats) -> Floats:
+    """θ (M, d) from free coordinates, (M,) or (M, k), of few shapes."""
+    points = free.reshape(len(free), -1)
+    return constrained(prior, filled(points))[: len(points)].reshape(len(points), -1)
 
 
 def uniforms(key: jax.Array, shape: tuple[int, ...]) -> Floats:
@@ -77,18 +84,25 @@ def log_density(joint: Joint | Careful | Rough | NoNews, values: Any, prior: Pri
 def narrowed(
     careful: Careful, values: Any, prior: Prior, low: Floats, high: Floats, care: line.Care
 ) -> tuple[Floats, Floats]:
-    """The ends of a line, brought nearer by an approximation where there is one."""
+    """The ends of a line, brought nearer by an approximation where there is one, or set where the prior has its own.
+
+    Draws of a prior reach less far than its density is followed, and whoever finds out by likelihoods asks for all of
+    them anew.
+    """
+
+    def located(about: Rough | NoNews) -> tuple[Floats, Floats]:
+        density = partial(log_density, about, values, prior)
+        given = float(low[0]), float(high[0]), care.points, care.negligible
+        ends = line.locate_roughly(lambda free: density(free[:, None]), *given)
+        return np.asarray(ends[:1]), np.asarray(ends[1:])
+
     rough = careful.rough()
-    if rough is None:
-        return low, high
-    ends = line.locate_roughly(
-        lambda free: log_density(rough, values, prior, free[:, None]),
-        float(low[0]),
-        float(high[0]),
-        care.points,
-        care.negligible,
-    )
-    return np.asarray(ends[:1]), np.asarray(ends[1:])
+    if rough is not None:
+        return located(rough)
+    first, last = located(NoNews())
+    first, last = np.minimum(first, low), np.maximum(last, high)
+    # heavy tails reach so far that nothing would be left of the middle
+    return (first, last) if (last - first)[0] < _REACHING * (high - low)[0] else (low, high)
 
 
 def distinct(theta: Floats) -> tuple[Floats, NDArray[np.intp]]:
@@ -134,14 +148,14 @@ def _line(problem: Problem, joint: Joint, low: Floats, high: Floats) -> tuple[Ca
     else:
         low, high = narrowed(careful, problem.values, problem.prior, low, high, care)
         ends = float(low[0]), float(high[0])
-    quicker = joint.quicker()
+    quicker, theta = joint.quicker(), partial(_theta, problem.prior)
     for one in [careful] if quicker is None else [Careful(quicker), careful]:
         # few windows leave small kinks, which the error below counts
         own = care if one is careful else care._replace(tolerance=_KINKED)
-        found = line.integrate(_along(one, problem), *ends, own)
+        found = line.integrate(_along(one, problem), *ends, own, theta)
         share = found.density / found.density.sum()
-        theta = constrained(problem.prior, found.free[:, None])
-        if one is careful or one.simulation_error(theta, share) < _ENOUGH:
+        nodes = constrained(problem.prior, found.free[:, None])
+        if one is careful or one.simulation_error(nodes, share) < _ENOUGH:
             break
         ends = float(found.free[0]), float(found.free[-1])
     return one, found
@@ -149,7 +163,7 @@ def _line(problem: Problem, joint: Joint, low: Floats, high: Floats) -> tuple[Ca
 
 def _plane(problem: Problem, careful: Careful, low: Floats, high: Floats, care: line.Care) -> plane.Plane:
     """The posterior on a plane, by an approximation and what the exact one differs by, where there is one."""
-    evaluate = partial(log_density, careful, problem.values, problem.prior)
+    evaluate, theta = partial(log_density, careful, problem.values, problem.prior), partial(_theta, problem.prior)
     rough: Rough | NoNews | None = careful.rough()
     begin = care
     if rough is None and careful.joint.dear:
@@ -158,20 +172,22 @@ def _plane(problem: Problem, careful: Careful, low: Floats, high: Floats, care: 
     if rough is not None:
         roughly = partial(log_density, rough, problem.values, problem.prior)
         try:
-            found = corrected(plane.integrate(roughly, low, high, begin), roughly, evaluate, care.tolerance)
+            found = corrected(
+                plane.integrate(roughly, low, high, begin, theta), roughly, evaluate, care.tolerance, theta
+            )
         except (AccuracyError, InvalidArgument):
             found = None
         if found is not None:
             return found
-    return plane.integrate(evaluate, low, high, care)
+    return plane.integrate(evaluate, low, high, care, theta)
 
 
 def _on_line(
     problem: Problem, joint: Careful, found: line.PosteriorLine, key: jax.Array, shape: tuple[int, int]
 ) -> Posterior:
     prior, (name,) = problem.prior, problem.population.names
-    fine, density, cumulative = line.distribution(found)
-    drawn = line.invert(uniforms(key, shape), fine, density, cumulative)
+    fine, density, cumulative = levels.distribution(found)
+    drawn = levels.invert(uniforms(key, shape), fine, density, cumulative)
     parts = np.cumsum([drawn.size, found.free.size])
     theta, nodes, table = np.split(
         constrained(prior, np.concatenate([drawn.ravel(), found.free, fine])[:, None]), parts
@@ -226,14 +242,14 @@ def _on_plane(
     problem: Problem, joint: Careful, found: plane.Plane, key: jax.Array, shape: tuple[int, int]
 ) -> Posterior:
     prior = problem.prior
-    theta = constrained(prior, PlaneLevels.of(found).free(*uniforms(key, (2, *shape))))
+    theta = constrained(prior, levels.PlaneLevels.of(found).free(*uniforms(key, (2, *shape))))
     nodes, share = constrained(prior, found.free), found.share.ravel()
     mean = share @ nodes
     sd = np.sqrt(share @ (nodes - mean) ** 2)
     names = prior.by_name(theta)
     means = {name: _plain(part) for name, part in prior.by_name(mean).items()}
     sds = {name: _plain(part) for name, part in prior.by_name(sd).items()}
-    notes = joint.notes(prior.names, nodes, share)
+    notes = [*_open_tails(nodes, share), *joint.notes(prior.names, nodes, share)]
     return Posterior(names, "grid", joint.name, independent(names, notes), prior, Exact(means, sds))
 
 

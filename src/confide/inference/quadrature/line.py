@@ -4,17 +4,23 @@ On the free coordinate of the prior's support the posterior density is smooth an
 trapezoidal rule converges faster than any power of the step. What takes care is to find where the mass is: the search
 starts from the reach of the prior, widens while the density at an end is not negligible, and narrows onto the mode
 until the mass fills the line. Ghost modes cannot arise, as every density is computed on its own grid.
+
+**Where a tail is cut.** Places where the density of the free coordinate is below e^{−30} of the largest (e^{−18} on a
+plane) are left out, unless the second moment of θ needs them: a line goes on until p·(θ − mean)² is below e^{−15}
+(e^{−9}) of its largest as well (`FarTails`). A variance with a tail v^{−4} has 1e-8 of its mass beyond 400, and a
+hundredth of E v². Where p·(θ − mean)² does not fall off, no line is long enough: the posterior says that its sd may be
+infinite.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import jax
 import numpy as np
 from numpy.typing import NDArray
-from scipy.interpolate import CubicSpline
 
 from confide.errors import AccuracyError, InvalidArgument
 from confide.inference.quadrature.panels import LogDensityPanels, in_panels
@@ -35,6 +41,8 @@ _SMOOTH = 2
 _ROUNDS = 60
 #: the share of a line that the mass must fill to be located, and for its points to be as close as they are to be
 FILLED, _WELL_FILLED = 1 / 3, 2 / 3
+#: how many times its own length a line may go on at either end for the sake of moments
+_ROOM = 4.0
 #: by how many cells the line exceeds where the mass was seen
 _MARGIN = 2
 #: how much further down an approximate density is followed
@@ -42,8 +50,6 @@ _ROUGH = 4.0
 #: the shares by which a line is made longer where the density at its end is not negligible
 _LEAST, _MOST = 0.1, 1.0
 TOLERANCE = 1e-6
-#: the table from which draws are made
-_TABLE = 2**13
 
 
 class PosteriorLine(NamedTuple):
@@ -168,13 +174,80 @@ class Care(NamedTuple):
     negligible: float = NEGLIGIBLE
 
 
-def integrate(log_density: LogDensity, low: float, high: float, care: Care) -> PosteriorLine:
-    """A density on as many points as its first two moments need, checked against half of them."""
+@dataclass(frozen=True)
+class FarTails:
+    """Where p·(θ − mean)² is not negligible, given θ (M, d) of free coordinates; its logarithm goes half as far."""
+
+    theta: Callable[[Floats], Floats]
+    negligible: float
+    mean: Floats
+    sd: Floats
+    #: the largest log p, and by how much the largest of log p(θ − mean)²/sd² exceeds it
+    top: float
+    more: float
+    #: free coordinates are followed so far
+    low: Floats
+    high: Floats
+
+    @classmethod
+    def of(cls, theta: Callable[[Floats], Floats], care: Care, free: Floats, values: Floats, share: Floats) -> FarTails:
+        """From what was computed to find the mass: free coordinates (M, …), log densities and shares (M,)."""
+        nodes = theta(free)
+        mean = share @ nodes
+        sd = np.sqrt(share @ (nodes - mean) ** 2)
+        room = _ROOM * (free.max(axis=0) - free.min(axis=0))
+        ends = free.min(axis=0) - room, free.max(axis=0) + room
+        plain = cls(theta, care.negligible, mean, sd, float(np.max(values)), 0.0, *ends)
+        return replace(plain, more=float(np.max(values + plain.weight(free))) - plain.top)
+
+    def weight(self, free: Floats) -> Floats:
+        """The logarithm of (θ − mean)²/sd² for the parameter that is furthest out, if it is positive."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            away = np.max(np.abs(self.theta(free) - self.mean) / self.sd, axis=-1)
+        return np.asarray(2.0 * np.log(np.where(np.isfinite(away), np.maximum(away, 1.0), 1.0)))
+
+    def needed(self, free: Floats, values: Floats) -> bool:
+        """Whether a moment needs places that the mass does not."""
+        rare = values - self.top < 2.0 - self.negligible
+        return bool(np.any(rare & (values + self.weight(free) - self.top - self.more > -0.5 * self.negligible)))
+
+    def followed(self, free: Floats, raised: Floats) -> bool:
+        """Whether what `both` gives falls off as far as it is followed; else the second moment may be infinite."""
+        width = 0.01 * (self.high - self.low)
+        last = ((free < self.low + width) | (free > self.high - width)).reshape(len(free), -1).any(axis=-1)
+        return not np.any(last & (raised > np.max(raised) - self.negligible))
+
+    def both(self, log_density: LogDensity) -> LogDensity:
+        """A log density that is negligible where both the mass and the moments are."""
+
+        def raised(free: Floats) -> Floats:
+            inside = ((free >= self.low) & (free <= self.high)).reshape(len(free), -1).all(axis=-1)
+            more = np.maximum(self.weight(free) - self.more - 0.5 * self.negligible, 0.0)
+            return np.where(inside, log_density(free) + more, -np.inf)
+
+        return raised
+
+
+def integrate(
+    log_density: LogDensity, low: float, high: float, care: Care, theta: Callable[[Floats], Floats] | None = None
+) -> PosteriorLine:
+    """A density on as many points as its first two moments need, checked against half of them.
+
+    With θ of free coordinates, tails that its moments need are followed.
+    """
     points, tolerance, negligible = care
-    low, high, *last, filled = search(log_density, low, high, points, negligible)
+    low, high, grid, values, filled = search(log_density, low, high, points, negligible)
     coarse: tuple[float, float] | None = None
     # what was computed in order to find the mass may be all that is needed
-    known = tuple(last) if filled > _WELL_FILLED * points else None
+    known = (grid, values) if filled > _WELL_FILLED * points else None
+    ends, smooth = (low, high), _SMOOTH * points
+    if theta is not None:
+        weight = np.exp(values - np.max(values))
+        tails = FarTails.of(theta, care, grid, values, weight / weight.sum())
+        if tails.needed(grid, values):
+            longer = search(tails.both(log_density), low, high, points, negligible)
+            if tails.followed(longer.grid, longer.values):
+                low, high, known, smooth = longer.low, longer.high, None, 2 * smooth
     while points <= (_MOST_OF_PANELS if isinstance(log_density, LogDensityPanels) else _MOST_POINTS):
         grid = cells(low, high, points + 1) if known is None else known[0]
         values = clean(log_density(grid)) if known is None else known[1]
@@ -187,11 +260,10 @@ def integrate(log_density: LogDensity, low: float, high: float, care: Care) -> P
         if known is None:
             coarse, points = (mean, spread), points * 2
         known = None
-        if points > _SMOOTH * care.points and tolerance <= TOLERANCE:
-            # it is not smooth somewhere: what follows it there tells the rest
-            log_density = (
-                log_density if isinstance(log_density, LogDensityPanels) else in_panels(log_density, low, high)
-            )
+        if points > smooth and tolerance <= TOLERANCE and not isinstance(log_density, LogDensityPanels):
+            # it is not smooth somewhere: what follows it there tells the rest, but knows nothing of far tails
+            low, high = ends
+            log_density, coarse = in_panels(log_density, low, high), None
     raise AccuracyError(
         f"{points // 2} points do not resolve the posterior to {tolerance:g}; use method='nuts' or method='mh'"
     )
@@ -207,50 +279,3 @@ def carried(line: PosteriorLine) -> slice:
     """Where a density is positive, from the first place to the last."""
     positive = line.density > 0
     return slice(int(np.argmax(positive)), line.density.size - int(np.argmax(positive[::-1])))
-
-
-def distribution(line: PosteriorLine) -> tuple[Floats, Floats, Floats]:
-    """A fine table of free coordinates, the density and its integral, for quantiles and draws.
-
-    The logarithm is interpolated by a cubic spline, which keeps the density positive.
-    """
-    kept = carried(line)
-    if not np.all(line.density[kept] > 0):
-        fine, density = line.free, line.density
-    else:
-        free = line.free[kept]
-        fine = np.linspace(free[0], free[-1], _TABLE + 1)
-        density = np.exp(CubicSpline(free, np.log(line.density[kept]))(fine))
-    cumulative = np.concatenate([[0.0], np.cumsum(0.5 * (density[1:] + density[:-1]) * np.diff(fine))])
-    return fine, density / cumulative[-1], cumulative / cumulative[-1]
-
-
-def _cell(cumulative: Floats, level: Floats) -> NDArray[np.intp]:
-    """The cell of a table in which each level lies: `searchsorted`, from a first guess that is mostly right.
-
-    Levels in no order are dear to bisect for; a guide says where each of equal parts of (0, 1) begins.
-    """
-    parts = 2 * cumulative.size
-    guide = np.searchsorted(cumulative, np.arange(parts) / parts, side="right") - 1
-    index = guide[np.minimum((level * parts).astype(np.intp), parts - 1)].clip(0, cumulative.size - 2)
-    while True:
-        further = (index < cumulative.size - 2) & (cumulative[index + 1] <= level)
-        if not np.any(further):
-            return np.asarray(index)
-        if np.count_nonzero(further) * 8 < level.size:  # the rest lie in long runs of small cells
-            rest = np.searchsorted(cumulative, level[further], side="right") - 1
-            index[further] = np.clip(rest, 0, cumulative.size - 2)
-            return np.asarray(index)
-        index = index + further
-
-
-def invert(level: Floats, fine: Floats, density: Floats, cumulative: Floats) -> Floats:
-    """Quantiles by the table of equal steps, exact for a density that is linear between its entries."""
-    index = _cell(cumulative, level)
-    step = fine[1] - fine[0]
-    left, rise = density[index], np.diff(density)[index]
-    missing = (level - cumulative[index]) / step
-    # 2·missing/(left + root) is the stable form of the quadratic's solution, in steps
-    total = left + np.sqrt(np.maximum(left * left + 2.0 * rise * missing, 0.0))
-    offset = np.divide(2.0 * missing, total, out=np.full_like(missing, 0.5), where=total > 0)
-    return np.asarray(fine[0] + step * (index + np.minimum(offset, 1.0)))

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from confide.errors import AccuracyError
-from confide.inference.quadrature.line import FILLED, Care, better_ends, cells, clean, no_mass
+from confide.inference.quadrature.line import FILLED, Care, FarTails, better_ends, cells, clean, no_mass
 
 Floats = NDArray[np.float64]
 LogDensity = Callable[[Floats], Floats]
@@ -66,6 +66,12 @@ class Plane(NamedTuple):
         """Free coordinates of all points (outer · points, 2)."""
         return self.lines.free(self.inner)
 
+    @property
+    def log_density(self) -> Floats:
+        """At all points, but for a constant."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self.share / (self.inner[:, 1] - self.inner[:, 0])[:, None]).ravel())
+
 
 class Unresolved(AccuracyError):
     """A plane whose mass was found, but not resolved: chains may start in it."""
@@ -82,9 +88,16 @@ class Located(NamedTuple):
     plane: Plane
 
 
-def integrate(log_density: LogDensity, low: Floats, high: Floats, care: Care = CARE) -> Plane:
-    """A density on as many points as its moments need, checked against half of them each way."""
+def integrate(
+    log_density: LogDensity, low: Floats, high: Floats, care: Care = CARE, theta: LogDensity | None = None
+) -> Plane:
+    """A density on as many points as its moments need, checked against half of them each way.
+
+    With θ of free coordinates, tails that its moments need are followed.
+    """
     lines, found = _flatter(log_density, low, high, care)
+    if theta is not None:
+        lines, found = _with_tails(log_density, theta, Located(lines, found), care)
     # a posterior that is near normal is resolved by what was computed in order to find it, or nearly
     points = [lines.outer.size - 1, found.inner.shape[1] - 1]
     while max(points) <= _MOST_POINTS:
@@ -165,6 +178,21 @@ def _settled(log_density: LogDensity, lines: Lines, care: Care) -> tuple[Lines, 
         if pending.size == 0:
             break
     return lines._replace(low=low, high=high), inner, values
+
+
+def _with_tails(log_density: LogDensity, theta: LogDensity, located: Located, care: Care) -> Located:
+    """Lines that go on where the moments of θ need what is beyond them."""
+    found = located.plane
+    tails = FarTails.of(theta, care, found.free, found.log_density, found.share.ravel())
+    if not tails.needed(found.free, found.log_density):
+        return located
+    try:
+        longer = _locate(tails.both(log_density), located.lines, care)
+    except AccuracyError:
+        return located
+    if not tails.followed(longer.plane.free, longer.plane.log_density):
+        return located
+    return Located(longer.lines, _on(log_density, longer.lines, care.points // 2))
 
 
 def _finer(log_density: LogDensity, lines: Lines, steps: int, care: Care) -> Lines:

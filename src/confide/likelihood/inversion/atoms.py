@@ -218,8 +218,10 @@ def _noisy_record(record: Outside, z: Floats, scale: float) -> tuple[Floats, Flo
         if slopes is not None:
             dh.append(slopes @ matrix.T)
     summed = np.concatenate(h, axis=-1)  # (B, Z)
-    with np.errstate(divide="ignore"):
-        log_h = np.log(summed)[:, place]
+    with np.errstate(
+        divide="ignore"
+    ):  # where no record is, what is left of a positive integral is rounding of either sign
+        log_h = np.log(np.maximum(summed, 0.0))[:, place]
     log_h -= np.abs(z - inside) / scale
     if slopes is None:
         return log_h, None

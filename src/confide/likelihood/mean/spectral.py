@@ -33,7 +33,7 @@ from confide.likelihood.record_law.fixed import record_law
 from confide.likelihood.record_law.slopes import moves
 from confide.likelihood.route import Route, require_finite
 from confide.likelihood.score_integral import Tells
-from confide.likelihood.slow_inversion import rounded, rounded_sums
+from confide.likelihood.slow_inversion import rounded, rounded_sums, rounded_tails
 from confide.likelihood.slow_inversion.pairs import SETTLED as SETTLED_SLOWLY
 from confide.likelihood.slow_inversion.pairs import invert_slowly
 from confide.likelihood.slow_inversion.sums import sums_at
@@ -47,6 +47,8 @@ Floats = NDArray[np.float64]
 #: cells by which rounded means are computed, at how many θ at most, and the error that is let pass: .03 seconds each
 #: before they are inverted with more frequencies, which takes longer and may not settle, and a second each afterwards
 _QUICK, _CAREFUL = (2**11, 1000, 2e-9), (2**16, 32, SETTLED_SLOWLY)
+#: the error of an inversion of the tails of a rounded mean that is let pass
+_BY_TAILS = 2e-9
 
 
 @dataclass(frozen=True)
@@ -127,6 +129,7 @@ def _inverted(model: Model, thetas: Floats, values: Floats) -> Floats:
         result[group.index], cut[group.index] = _at_values(group, thetas[group.index], values)
     cells = rounded.coarse(model) and model.population.rows is None  # of one column
     if cells:
+        _by_tails(groups, values, result, cut)
         _by_cells(model, thetas, values, result, cut, _QUICK)
     lost = _lost(result, cut)
     for group in groups:
@@ -136,6 +139,15 @@ def _inverted(model: Model, thetas: Floats, values: Floats) -> Floats:
         _by_cells(model, thetas, values, result, cut, _CAREFUL)
     _require_decay(model, values, result, cut)
     return result
+
+
+def _by_tails(groups: Sequence[Group], values: Floats, result: Floats, cut: Floats) -> None:
+    """Put what the tails of a rounded mean say where its transform decays before that of the noise comes back."""
+    for group in (each for each in groups if each.slow):
+        log_p, error = rounded_tails.log_likelihood(group, group.thetas, values)
+        sure = error < _BY_TAILS
+        rows, columns = np.nonzero(sure)
+        result[group.index[rows], columns], cut[group.index[rows], columns] = log_p[sure], 0.0
 
 
 def _by_cells(

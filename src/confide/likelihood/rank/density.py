@@ -28,8 +28,8 @@ from confide.mechanism.additive import AdditiveLaw
 
 #: how many noise scales a panel of values may span; log g changes by as much on it under Laplace noise
 _LAPLACE_SPAN, _GAUSSIAN_SPAN = 4.0, 2.0
-#: the most noise scales that the range of s may span
-WIDEST = 1000.0
+#: the most noise scales that the range of s may span: 256 panels of Laplace noise; a thousandth is written in many ways
+WIDEST = 1024.0
 #: terms of the sums over nodes, of all y together, that are in memory at once
 _TERMS = 2**20
 #: θ that are computed together

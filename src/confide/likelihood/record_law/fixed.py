@@ -227,7 +227,8 @@ def _halve(
         plain = np.einsum("tpn,mkpn,pn->tmkp", p, powers, base).reshape(-1, len(a))
         with np.errstate(divide="ignore"):
             exponent = tilts.kappa[..., None, None] * s[0] + np.log(p) - tilts.log_total[..., None, None]
-        tilted = np.einsum("ktpn,pn->ktp", np.exp(exponent), base)
+        with np.errstate(over="ignore"):  # what is no number is named later
+            tilted = np.einsum("ktpn,pn->ktp", np.exp(exponent), base)
         return np.concatenate([plain, tilted.reshape(-1, len(a))])
 
     def share(a: Floats, b: Floats) -> Floats:
@@ -241,7 +242,8 @@ def _halve(
     for _ in range(_DEPTH):
         middle = a + share(a, b) * (b - a)
         left, right = integrals(a, middle), integrals(middle, b)
-        error = np.max(np.abs(whole - left - right), axis=0)
+        with np.errstate(invalid="ignore"):
+            error = np.max(np.abs(whole - left - right), axis=0)
         still = ~(error > _TOLERANCE) | (middle <= a) | (middle >= b)  # what is no number is named later
         done_a.append(a[still])
         done_b.append(b[still])

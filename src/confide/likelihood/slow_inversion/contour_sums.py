@@ -217,10 +217,12 @@ class Fine:
 
         At all frequencies with nodes that are spread for them; at ζ = κ alone without.
         """
-        exponent = kappa[:, None] * record.s
+        # nodes without mass, of which a hopeless θ has many, are no part of the sum, nor of what it is measured by
+        weights = record.weights[rows]
+        exponent = np.where(weights > 0, kappa[:, None] * record.s, -np.inf)
         shift = exponent.max(axis=1)
         lift = np.exp(exponent - shift[:, None])
-        total = np.einsum("rj,rj->r", lift, record.weights[rows])
+        total = np.einsum("rj,rj->r", lift, weights)
         lift /= total[:, None]
 
         def summed(weights: Floats) -> Any:

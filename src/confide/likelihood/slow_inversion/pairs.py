@@ -145,10 +145,12 @@ def _unseen(group: Group, thetas: Floats, y: Floats) -> Floats:
     """
     model, transform = group.model, group.inversion.transform
     n, step = model.channel.n, noise_step(transform)
-    around = np.linspace(-1.0, 1.0, 9) * min(15.0 / group.spread, math.pi / step)
+    if step == 0:
+        return np.zeros(len(thetas))  # noise of a continuum does not come back
+    around = np.linspace(-1.0, 1.0, 9) * min(15.0 / group.spread if group.spread > 0 else math.inf, math.pi / step)
     u = (2.0 * math.pi / step * np.arange(1, 4)[:, None] + around) / n
     try:
-        nodes = nodes_at(_law_for(group, thetas, float(u.max())), thetas)
+        nodes = nodes_at(law_for_frequency(group, thetas, float(u.max())), thetas)
     except AccuracyError:
         return np.full(len(thetas), np.inf)
     s, weights = np.asarray(nodes.s) - float(group.inversion.reference), np.asarray(nodes.weights)
@@ -210,7 +212,7 @@ def _at(
 ) -> Iterator[Answer]:
     """The same at some of the θ, with nodes that serve them all."""
     model, reference = group.model, float(group.inversion.reference)
-    law = _law_for(group, thetas[rows], fine.step * fine.frequencies / fine.n)
+    law = law_for_frequency(group, thetas[rows], fine.step * fine.frequencies / fine.n)
     asked = filled(thetas[rows])
     nodes, slopes = nodes_at(law, asked), slopes_at(law, asked) if scores else None
     order, panels = panels_first(law, asked, np.shape(nodes.s)[-1])
@@ -237,7 +239,7 @@ def _together(s: Floats, weights: Floats, atoms: Floats, y: Floats) -> list[NDAr
     return np.split(np.arange(len(y)), np.flatnonzero(~same) + 1)
 
 
-def _law_for(group: Group, thetas: Floats, frequency: float) -> AnyRecordLaw:
+def law_for_frequency(group: Group, thetas: Floats, frequency: float) -> AnyRecordLaw:
     """The record's law with nodes dense enough for a frequency."""
     model = group.model
     low, high = model.channel.statistic.ranges[0]

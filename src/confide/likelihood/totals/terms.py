@@ -184,7 +184,9 @@ def _on_continuum(
     low, high = tilted.ends(numbers)
     spread = np.sqrt(_variance(tilted, numbers) + variance)
     if not gaussian:
-        tau, crossed = _off_the_pole(tau, 1 / float(noise.scale), FROM_POLE / spread, may_cross=noise.step is None)
+        # noise that is wide beside the sum has its poles close together: between them there is room for half of that
+        rate = 1 / float(noise.scale)
+        tau, crossed = _off_the_pole(tau, rate, np.minimum(FROM_POLE / spread, rate / 2), may_cross=noise.step is None)
         tilted = TiltedSum.at(records, tau, numbers, log_w)
         low, high = tilted.ends(numbers)
     else:
