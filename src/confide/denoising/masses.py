@@ -1,4 +1,4 @@
-"""CountMasses on a run of whole numbers, and their sums: all terms are positive, so that no digit is lost."""
+"""Masses on a run of whole numbers, and their sums: all terms are positive, so that no digit is lost."""
 
 from __future__ import annotations
 
@@ -16,6 +16,10 @@ Floats = NDArray[np.float64]
 _LEAST = 1e-120
 #: products of a convolution beyond which it is done by fast transforms, and beyond which it is refused
 _DIRECT, _MOST = 4e8, 4e12
+#: decades of masses that are transformed together: a product keeps eight digits beside the largest of its pair of runs
+_DECADES = 4.0
+#: masses so few that they are multiplied out
+_SHORT = 64
 
 
 @dataclass(frozen=True)
@@ -65,4 +69,19 @@ def _convolved(one: Floats, two: Floats) -> Floats:
         )
     if work <= _DIRECT:
         return np.convolve(one, two)
-    return np.maximum(fftconvolve(one, two), 0.0)
+    found = np.zeros(one.size + two.size - 1)
+    for first, p in _runs(one):
+        for second, q in _runs(two):
+            # a transform loses what is small beside the largest product; within a pair of runs nothing is
+            product = np.convolve(p, q) if min(p.size, q.size) < _SHORT else np.maximum(fftconvolve(p, q), 0.0)
+            found[first + second : first + second + product.size] += product
+    return found
+
+
+def _runs(p: Floats) -> list[tuple[int, Floats]]:
+    """Where masses of nearly one magnitude begin, and these masses: a total may lie where only small ones are."""
+    with np.errstate(divide="ignore"):
+        magnitude = np.floor(np.log10(p) / _DECADES)
+    starts = np.append(0, np.flatnonzero(magnitude[1:] != magnitude[:-1]) + 1)
+    ends = np.append(starts[1:], p.size)
+    return [(int(a), p[a:b]) for a, b in zip(starts, ends, strict=True) if p[a] > 0]
