@@ -25,17 +25,34 @@ class Remembered:
 
 def remembered(verb: Callable[P, R]) -> Callable[P, R]:
     """Put the call into the field `call` of the frozen result."""
-    signature = inspect.signature(verb)
-    extra = [name for name, each in signature.parameters.items() if each.kind is inspect.Parameter.VAR_KEYWORD]
 
     @functools.wraps(verb)
     def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
         with working(verb.__name__):
             result: Any = verb(*args, **kwargs)
-        given = dict(signature.bind(*args, **kwargs).arguments)
-        for name in extra:
-            given |= given.pop(name, {})
-        remembering: R = dataclasses.replace(result, call=Remembered(verb.__name__, given))
+        remembering: R = dataclasses.replace(result, call=Remembered(verb.__name__, _given(verb, *args, **kwargs)))
         return remembering
+
+    return wrapper
+
+
+def _given(function: Callable[P, Any], *args: P.args, **kwargs: P.kwargs) -> dict[str, Any]:
+    """The arguments of a call by name."""
+    signature = inspect.signature(function)
+    given = dict(signature.bind(*args, **kwargs).arguments)
+    for name, each in signature.parameters.items():
+        if each.kind is inspect.Parameter.VAR_KEYWORD:
+            given |= given.pop(name, {})
+    return given
+
+
+def built(builder: Callable[P, R]) -> Callable[P, R]:
+    """Put the call into the attribute `made` of a value that is compared by its parts and not by how it was made."""
+
+    @functools.wraps(builder)
+    def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
+        result = builder(*args, **kwargs)
+        vars(result)["made"] = Remembered(builder.__name__, _given(builder, *args, **kwargs))
+        return result
 
     return wrapper

@@ -111,6 +111,17 @@ def test_source_reads_back_as_the_value(value):
     assert eval(source(value), {"cf": cf, "np": np, "dist": dist}) == value
 
 
+def test_source_of_rows_reads_back():
+    populations = cf.populations
+    for made in (
+        populations.independent(age=populations.normal_mean(100.0), smokes=populations.bernoulli()),
+        populations.with_missing(populations.independent(age=populations.normal()), "age", 0.0),
+        populations.linear_regression("y", {"x": dist.Normal(0.0, 1.0)}),
+        populations.logistic_regression("y", ["a", "b"]),
+    ):
+        assert eval(source(made), {"cf": cf, "np": np, "dist": dist}) == made
+
+
 def test_source_of_priors_and_arrays():
     made = eval(source({"p": dist.LogNormal(0.7, 0.5), "q": dist.Dirichlet(np.ones(3))}), {"np": np, "dist": dist})
     assert np.float32(made["p"].loc) == np.float32(0.7)

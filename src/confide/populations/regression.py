@@ -17,6 +17,7 @@ from jax.scipy.special import erfc, ndtri
 from numpyro.distributions import constraints
 from numpyro.distributions.constraints import Constraint
 
+from confide._call import built
 from confide.errors import InvalidArgument
 from confide.population import Population
 from confide.population.rows import ColumnLaw
@@ -107,6 +108,7 @@ class _AsGiven:
         return hash(self._key())
 
 
+@built
 def linear_regression(outcome: str, covariates: Sequence[str] | Mapping[str, Any]) -> Population:
     """Rows with outcome = intercept + coefficients · covariates + N(0, variance).
 
@@ -127,6 +129,7 @@ def linear_regression(outcome: str, covariates: Sequence[str] | Mapping[str, Any
     return _regression("linear_regression", outcome, covariates, own, law)
 
 
+@built
 def logistic_regression(outcome: str, covariates: Sequence[str] | Mapping[str, Any]) -> Population:
     """Rows whose outcome is 1 with log odds intercept + coefficients · covariates, else 0.
 

@@ -8,11 +8,13 @@ from dataclasses import replace
 from numpyro.distributions import constraints
 from numpyro.distributions.constraints import Constraint
 
+from confide._call import built
 from confide.errors import InvalidArgument
 from confide.population import Population
 from confide.population.rows import ColumnLaw
 
 
+@built
 def independent(**populations: Population) -> Population:
     """Rows whose columns have nothing to do with each other; parameters are called `column_parameter`.
 
@@ -37,6 +39,7 @@ def independent(**populations: Population) -> Population:
     return Population(columns, parameters, f"independent({', '.join(populations)})", sizes=sizes)
 
 
+@built
 def with_missing(population: Population, column: str, constant: float) -> Population:
     """Rows of which a share lacks a value in one column, where a constant is written down for it, as releases do.
 

@@ -159,7 +159,10 @@ def _(value: Release) -> str:
 
 @source.register
 def _(value: Population) -> str:
-    """A population of `confide.populations`, which is named by the call that makes it."""
+    """A population of `confide.populations`, which remembers the call that makes it or is named by it."""
+    if (made := vars(value).get("made")) is not None:
+        given = ", ".join(f"{name}={source(each)}" for name, each in made.arguments.items())
+        return f"cf.populations.{made.verb}({given})"
     name, _, rest = value.name.partition("(")
     build = getattr(populations, name, None) if name.isidentifier() else None
     try:
