@@ -124,9 +124,6 @@ def test_what_cannot_be_is_refused():
             wrong()
     with pytest.raises(cf.IncompatibleError, match="believed beforehand"):
         cf.denoise(cf.Release(count, 0.0, processed=cf.Clamped(0)))
-    with pytest.raises(cf.IncompatibleError, match="only one number"):
-        cells = cf.Channel(cf.Histogram("x", edges=[0.5]), cf.Laplace(scale=2.0, step=1), n=30)
-        cf.infer(BERNOULLI, cf.Release(cells, [20.0, 10.0], processed=cf.Rounded(10)), FLAT)
     with pytest.raises(cf.IncompatibleError, match="simulates what was published"):
         cf.infer(BERNOULLI, cf.Release(channel, 0.0, processed=cf.Clamped(0)), FLAT, method="mhaar")
     with pytest.raises(cf.IncompatibleError, match="confidence sets"):

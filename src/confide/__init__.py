@@ -15,7 +15,7 @@ if typing.TYPE_CHECKING:
     from confide import datasets, populations
     from confide.channel import Channel
     from confide.contrasting import Contrast, contrast
-    from confide.denoising import TrueCounts, denoise
+    from confide.denoising import CountTable, TrueCounts, denoise, published_counts
     from confide.design import (
         Adaptive,
         Bracket,
@@ -112,6 +112,7 @@ __all__ = [
     "Contrast",
     "Correlated",
     "Count",
+    "CountTable",
     "DataError",
     "Each",
     "Estimate",
@@ -203,6 +204,7 @@ __all__ = [
     "optimize",
     "pilot",
     "populations",
+    "published_counts",
     "release",
     "report",
     "require",
@@ -229,7 +231,7 @@ _LAZY = {
             "PrivacyError", "RangeError",
         ),
         "confide.expression": ("Expression",),
-        "confide.denoising": ("TrueCounts", "denoise"),
+        "confide.denoising": ("CountTable", "TrueCounts", "denoise", "published_counts"),
         "confide.frequentist": ("Estimate", "EstimateContrast", "estimate"),
         "confide.inference": ("Calibration", "Walk", "infer", "sbc"),
         "confide.inference.method": ("Method",),

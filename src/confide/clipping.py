@@ -16,6 +16,7 @@ from confide._call import Remembered
 from confide._precision import float64
 from confide.errors import ConfideError
 from confide.likelihood.record_law.moments import law_for, moments_at
+from confide.likelihood.record_law.rows.nodes import clipped_rows
 from confide.model import Model
 from confide.population import Population
 from confide.statistic import Mean, Statistic
@@ -63,15 +64,19 @@ class Clipping:
 
 @float64
 def clipped_share(population: Population, statistic: Statistic, theta: Any) -> Any:
-    """P(X < low) + P(X > high) for each θ of a batch.
+    """P(X < low) + P(X > high) for each θ of a batch; of rows, that any column lies beyond its own bounds.
 
     >>> import confide as cf
     >>> shares = clipped_share(cf.populations.normal_mean(), cf.Mean("x", bounds=(-1, 2)), [0.0, 1.0])
     >>> shares.round(4).tolist()
     [0.1814, 0.1814]
     """
-    if statistic.tallies:  # cells hold every record
+    if statistic.tallies or statistic.counts:  # cells hold every record, and a count looks at none
         return np.zeros(np.shape(population.theta(theta))[:-1])
+    if population.rows is not None:
+        thetas = np.asarray(population.theta(theta))
+        flat = thetas.reshape(-1, thetas.shape[-1])
+        return np.asarray(clipped_rows(population, statistic, flat)).reshape(thetas.shape[:-1])
     low, high = statistic.bounds
     # P(X < low), which is P(X ≤ low) for a density
     below = population.cdf(np.ceil(low) - 1.0 if population.discrete else low, theta)

@@ -40,7 +40,7 @@ MECHANISMS = {
     "noiseless": "Noiseless",
 }
 #: what mechanisms may be made with beside their guarantee, as files and command lines call it
-MECHANISM_OPTIONS = ("scale", "step", "alpha", "beta", "cap")
+MECHANISM_OPTIONS = ("scale", "step", "alpha", "beta", "cap", "columns")
 FAMILIES = {
     "power": "Power",
     "clip": "Clip",

@@ -8,13 +8,10 @@ import pytest
 from scipy import stats
 
 import confide as cf
-from confide.inference.kernel import Averaged, WithinGibbs
-from confide.inference.kernel.proposal import Proposal
 from confide.inference.sampling.fitted import smoothed
-from confide.inference.target import RecordsTarget
 from confide.likelihood.mean.normal import normal_laplace
 from confide.likelihood.noise import scale_mixture
-from confide.prior import Prior
+from tests.inference import calibrated_rows
 
 LINE = cf.populations.linear_regression("y", {"x": dist.Normal(0.0, 1.0)})
 MOMENTS = cf.Mean(["y", "x * y", "y**2"], bounds={"x": (-2, 2), "y": (-3, 3)})
@@ -93,35 +90,31 @@ def test_importance_sampling_agrees_with_nuts():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kernel", [Averaged(copies=3), WithinGibbs()])
+@pytest.mark.parametrize("kernel", calibrated_rows.KERNELS)
 @pytest.mark.parametrize("n", [4, 100])
 def test_chains_on_latent_rows_start_and_stay_exact(kernel, n):
-    """The paired exact start: h(θ) after some steps less h(θ₀), by a z-test over 1,000 replicates at α = 1e-6."""
-    channel = cf.Channel(MOMENTS, cf.Laplace(scale=0.3), n=n)
-    steps, replicates = 8, 1000
-    with jax.enable_x64(True):
-        prior, proposal = Prior.of(LINE, PRIOR), Proposal(0.3 * jnp.eye(3))
+    """The paired exact start: h(θ, rows) after some steps less h before, by a z-test at α = 1e-6."""
+    z = calibrated_rows.started(kernel, n)
+    assert np.all(np.abs(z) < stats.norm.isf(calibrated_rows.ALPHA / 2)), z
 
-        def one(key):
-            for_theta, for_rows, for_noise, for_steps = jax.random.split(key, 4)
-            theta = prior.sample(for_theta)
-            blank = RecordsTarget(prior, LINE, (channel,), (jnp.zeros(3),))
-            z = blank.noise(for_rows, 1)[0]
-            rows = LINE.transform(z, theta)
-            value = channel.law.sample(for_noise, channel.statistic.summary(rows))
-            target = RecordsTarget(prior, LINE, (channel,), (value,))
-            state = kernel.init(for_steps, target, theta, z)
-            keys = jax.random.split(for_steps, steps)
-            end = jax.lax.scan(lambda s, k: (kernel.step(k, target, proposal, s)[0], None), state, keys)[0]
 
-            def h(state):
-                weight = jnp.clip(target.log_density(state.theta, state.latent), -50.0, 50.0)
-                return jnp.concatenate([jnp.arctan(state.theta), weight[None], weight * jnp.arctan(state.theta)])
+@pytest.mark.slow
+def test_chains_with_less_noise_than_there_is_are_caught():
+    """A planted bug."""
+    z = calibrated_rows.started("averaged", 100, louder=2.0)
+    assert np.max(np.abs(z)) > stats.norm.isf(calibrated_rows.ALPHA / 2), z
 
-            return h(end) - h(state)
 
-        found = np.asarray(
-            jax.jit(lambda keys: jax.lax.map(one, keys))(jax.random.split(jax.random.key(5), replicates))
-        )
-    z = found.mean(axis=0) / (found.std(axis=0) / np.sqrt(replicates))
-    assert np.all(np.abs(z) < stats.norm.isf(1e-6 / 2)), z
+@pytest.mark.slow
+@pytest.mark.parametrize("noise", calibrated_rows.NOISES)
+@pytest.mark.parametrize("kind", calibrated_rows.KINDS)
+def test_regressions_are_calibrated(kind, noise):
+    """200 releases of 10⁴ rows, under the central limit theorem: even ranks, and intervals that cover, at α = 1e-6."""
+    found = calibrated_rows.ranked(kind, noise)
+    assert calibrated_rows.calibrated(found), calibrated_rows.judged(found)
+
+
+@pytest.mark.slow
+def test_a_regression_with_less_noise_than_there_is_is_caught():
+    """A planted bug: three times the noise that the channel says."""
+    assert not calibrated_rows.calibrated(calibrated_rows.ranked("logistic", "gaussian", releases=100, louder=3.0))

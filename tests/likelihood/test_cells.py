@@ -173,12 +173,33 @@ def test_what_has_no_noise_on_counts_is_refused(mechanism):
         cf.Model(cf.populations.normal_mean(), cf.Channel(counts, made, n=5)).log_likelihood(0.0, [2.0, 3.0])
 
 
-def test_a_histogram_is_compared_with_a_mean():
+def test_a_histogram_is_compared_with_a_mean_and_a_median():
     privacy, population = cf.PureDP(1.0), cf.populations.normal_mean()
     counts = cf.Channel(cf.Histogram("x", edges=[-1, 0, 1]), cf.Laplace(privacy, step=1), n=1000)
     mean = cf.Channel(cf.Mean("x", bounds=(-2, 2)), cf.Laplace(privacy), n=1000)
-    found = cf.compare(
-        {name: cf.Model(population, each) for name, each in (("counts", counts), ("mean", mean))}, theta=[0.0]
-    )
+    median = cf.Channel(cf.Median("x", bounds=(-2, 2)), cf.Laplace(privacy), n=1000)
+    models = {"counts": counts, "mean": mean, "median": median}
+    found = cf.compare({name: cf.Model(population, each) for name, each in models.items()}, theta=[0.0])
     assert found.best == "mean"
-    assert len(found.table) == 2
+    assert len(found.table) == 3
+
+
+@pytest.mark.parametrize(("rho", "of_clip", "of_cells"), [(0.005, 0.52, 0.36), (0.05, 0.86, 0.81), (0.5, 0.97, 0.93)])
+def test_what_eight_cells_cost_beside_the_best_clip(rho, of_clip, of_cells):
+    """The table of the documentation: both are nearly normal, whose informations are in closed form."""
+    n, population = 1000, cf.populations.normal_mean()
+    edges, clips = stats.norm.ppf(np.arange(1, 8) / 8), np.linspace(0.3, 4.0, 149)
+    z = np.linspace(-9, 9, 20_001)
+    mass = stats.norm.pdf(z) * (z[1] - z[0])
+    clipped = np.clip(z[None], -clips[:, None], clips[:, None])
+    variance = clipped**2 @ mass - (clipped @ mass) ** 2
+    best = (2 * stats.norm.cdf(clips) - 1) ** 2 / (variance + (2 * clips) ** 2 / n / (2 * rho))
+    assert best.max() == pytest.approx(of_clip, abs=0.006)
+    q = np.full(8, 1 / 8)
+    slopes = -np.diff([0.0, *stats.norm.pdf(edges), 0.0])
+    covariance = n * (np.diag(q) - np.outer(q, q)) + np.eye(8) / rho
+    known = n * slopes @ np.linalg.solve(covariance, slopes)
+    assert known == pytest.approx(of_cells, abs=0.006)
+    noise = cf.Gaussian(cf.ZCDP(rho))
+    found = cf.information(cf.Model(population, cf.Channel(cf.Histogram("x", edges=edges), noise, n=n)), 0.0)
+    assert found.matrix[0, 0] / n == pytest.approx(known, rel=0.01)

@@ -13,7 +13,7 @@ from confide.mechanism import Gaussian, Laplace, SmoothCauchy, SmoothLaplace
 from confide.mechanism.calibration import gaussian_ratio, laplace_ratio
 from confide.mechanism.dilation import smooth_cauchy_pair, smooth_laplace_pair
 from confide.mechanism.discrete import discrete_gaussian_ratio, discrete_laplace_rate
-from confide.mechanism.response import keep_probability
+from confide.mechanism.keeping import keep_probability
 from confide.privacy import GDP, ZCDP, ApproxDP, PureDP
 from confide.statistic import Mean, Median
 from tests.mechanism import promises

@@ -29,6 +29,7 @@ CHANNELS = [
     cf.Channel(cf.Minimum("x", (0, 1)), cf.Gaussian(cf.ZCDP(0.1)), 5),
     cf.Channel(cf.Each("x", (0, 1)), cf.Laplace(cf.GDP(1.0)), 5),
     cf.Channel(cf.Each("x > 0.3", (0, 1)), cf.RandomizedResponse(PURE), 5),
+    cf.Channel(cf.Each("2 * (x > 0.3) + (x > 0.6)", (0, 1)), cf.RandomizedResponse(PURE, columns=(2, 2)), 5),
 ]
 DATA = [0.1, 0.25, 0.5, 0.75, 0.9]
 

@@ -10,6 +10,7 @@ import pytest
 import confide as cf
 from confide.published import DataError
 from confide.releasing.plan import plan_of
+from confide.releasing.readers.content import content_of
 from tests.releasing.exactly import numbers
 
 MEAN = cf.Mean("x", bounds=(0, 10))
@@ -114,3 +115,21 @@ def test_a_server_that_reads_marks_within_texts_is_refused(postgres):
     with pytest.raises(DataError, match="standard_conforming_strings"):
         mean(connection, 2, table="marked")
     connection.disconnect()
+
+
+class Cents(int):
+    """A number of one's own: a hundredth of what NumPy and Arrow take it for."""
+
+    def __float__(self):
+        return int(self) / 100
+
+
+@pytest.mark.parametrize("other", [Cents(0), 0, 0.0, None, "0", np.float32(0)], ids=repr)
+def test_numbers_of_ones_own_are_read_one_by_one(other):
+    """Whole numbers alone were read at once, by NumPy and not by `float`: one other cell changed how all were read."""
+    assert mean([Cents(100)] * 3 + [other], 4) == 3.0
+
+
+def test_a_digest_tells_numbers_of_ones_own_from_others():
+    assert content_of([Cents(100)], None, []) != content_of([100], None, [])
+    assert content_of([Cents(100)], None, []) == content_of([Cents(100)], None, [])

@@ -90,6 +90,11 @@ def optimize(
     """
     if not isinstance(population, Population):
         raise InvalidArgument("population", population, "is not a population", "use populations.normal_variance()")
+    if population.rows is not None:
+        raise IncompatibleError(
+            f"a record is a row of the columns {', '.join(population.rows.names)}, and optimize searches statistics of "
+            "one number; compare channels whose columns have other bounds by cf.compare"
+        )
     if not isinstance(privacy, Privacy):
         raise InvalidArgument("privacy", privacy, "is not a guarantee", "give for example PureDP(1.0)")
     chosen = find_criterion(criterion)

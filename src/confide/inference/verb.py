@@ -25,6 +25,7 @@ from confide.inference.sampling.separate import by_prior, separated, together
 from confide.likelihood import Route, as_route
 from confide.likelihood.joint import joint_route
 from confide.likelihood.joint_law import Joint
+from confide.likelihood.mean.regular import require_regular
 from confide.likelihood.record_law.rows.points import why_not_exact
 from confide.population import Population
 from confide.posterior import Posterior
@@ -34,6 +35,8 @@ from confide.published import Release
 _MOST_RANKS = 2**13
 #: noise, as a share of the largest value, of which a square is still far from underflow
 _LEAST_NOISE = 1e-30
+#: θ of the prior at which means without noise must have a density together
+_LOOKS = 4
 
 
 @remembered
@@ -125,8 +128,10 @@ def _answered(
         return with_number(found, joint, key)
     if joint is None:
         return found
+    if chosen.on_likelihood:
+        found = _with_notes(found, joint)
     if not joint.approximate:
-        return _with_notes(found, joint) if chosen.on_likelihood else found
+        return found
     return replace(found, diagnostics=replace(found.diagnostics, clt=edgeworth(problem, found)))
 
 
@@ -152,6 +157,8 @@ def _joint(problem: Problem, route: str | Route, method: Method | None) -> Joint
         raise
     if free and joint.approximate and not _normal_is_all(problem):
         return None
+    for model in problem.models if joint.approximate else ():
+        require_regular(model, problem.prior.probes[:_LOOKS])
     joint = joint.for_a_posterior()
     # a value that the channel cannot publish is found here, before any work
     joint.check(problem.values)

@@ -10,6 +10,7 @@ import numpy as np
 
 from confide.errors import IncompatibleError
 from confide.likelihood.cumulative import tails
+from confide.likelihood.noise.between import ends_on
 from confide.likelihood.route import Derived, Floats, Route, require_finite
 from confide.model import Model
 from confide.processing import Processed
@@ -70,7 +71,7 @@ class Censored(Derived):
         noise = model.channel.law.added
         step = None if noise is None or noise.step is None else float(noise.step)
         closed = self.processed.lies(high) == (low, high)  # clamped to it: the end itself is in
-        last, first, apart = _last_below(high, step, closed=closed), _first_from(low, step), step or 0.0
+        (first, last), apart = ends_on(step, low, high, closed=closed), step or 0.0
         asked = np.asarray([last, first, first - apart, last + apart])
         known = np.isfinite(asked)
         below, above = np.zeros((len(thetas), 4)), np.zeros((len(thetas), 4))
@@ -82,15 +83,3 @@ class Censored(Derived):
         # from below or from above: whichever tails are smaller
         from_below, from_above = below[:, 0] - below[:, 2], above[:, 1] - above[:, 3]
         return np.maximum(np.where(below[:, 0] < above[:, 1], from_below, from_above), 0.0)
-
-
-def _last_below(end: float, step: float | None, *, closed: bool) -> float:
-    """The last point of a lattice below an end, or at it."""
-    if step is None or not np.isfinite(end):
-        return end
-    return float(np.floor(end / step + 1e-9) * step if closed else (np.ceil(end / step - 1e-9) - 1) * step)
-
-
-def _first_from(end: float, step: float | None) -> float:
-    """The first point of a lattice from an end on."""
-    return end if step is None or not np.isfinite(end) else float(np.ceil(end / step - 1e-9) * step)

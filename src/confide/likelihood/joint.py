@@ -16,6 +16,7 @@ import numpy as np
 
 from confide.errors import IncompatibleError, InvalidArgument
 from confide.likelihood import as_route, choose_route
+from confide.likelihood.cells.processed import ProcessedCells
 from confide.likelihood.censored import Censored
 from confide.likelihood.joint_law import Joint, checked
 from confide.likelihood.mean.same_records import SameRecords, no_joint_law
@@ -81,7 +82,7 @@ def _observed(model: Model, route: Route, processed: Processed | None) -> Route:
     """The route of what was published: that of the noisy number, or of what is known of it."""
     if processed is None:
         return route
-    found = Censored(route, processed)
+    found = (ProcessedCells if model.channel.statistic.tallies else Censored)(route, processed)
     if (reason := found.refuses(model)) is not None:
         raise IncompatibleError(f"{model.channel.statistic!r} was published {processed}: {reason}; denoise counts")
     return found

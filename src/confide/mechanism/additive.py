@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Self
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
+from scipy.optimize import brentq
 
 from confide._final import final
 from confide.errors import IncompatibleError, InvalidArgument
@@ -20,10 +22,13 @@ from confide.mechanism.lattice import DiscreteGaussian, DiscreteLaplace, Lattice
 from confide.mechanism.noise import OWN, GaussianNoise, LaplaceNoise, Noise
 from confide.privacy import Privacy
 from confide.privacy.group import two_records
+from confide.privacy.rounding import read_number
 from confide.statistic import Statistic
 from confide.statistic.size import check_size
 
 Layout = Literal["scalar", "vector", "window"]
+#: variances that differ by less, relatively, are one
+_SAME = 1e-14
 
 
 def layout_of(statistic: Statistic) -> Layout:
@@ -124,6 +129,45 @@ class AdditiveMechanism(Mechanism):
         if self.privacy is not None:
             accept_privacy(name, self.privacy, self.kinds, self.remedy)
         set_positive(self, "scale", "step")
+
+    @classmethod
+    def of_variance(cls, variance: float, *, step: float | None = None) -> Self:
+        """The mechanism whose noise has this variance, as others publish it; on multiples of `step` if one is given.
+
+        >>> import confide as cf
+        >>> cf.Gaussian.of_variance(9.0), cf.Laplace.of_variance(8.0)
+        (Gaussian(scale=3.0), Laplace(scale=2.0))
+        >>> round(cf.Laplace.of_variance(1.0, step=1).scale, 6)  # 1/2 arsinh(1/√2)
+        0.759326
+        """
+        remedy = "give the variance of the noise; a count without noise is no release"
+        wanted = read_number("variance", variance, lambda v: 0 < v < math.inf, "is not a finite number above 0", remedy)
+        with jax.enable_x64(True):
+
+            def ratio(log_scale: float) -> float:
+                made = cls(scale=math.exp(log_scale), step=step)
+                return float(made.given_noise.variance) / wanted
+
+            # noise on the line has a variance in proportion to the square of its scale, and on a lattice less
+            on_the_line = math.sqrt(wanted / float(cls(scale=1.0).given_noise.variance))
+            start = end = math.log(on_the_line)
+            if step is None or abs(ratio(start) - 1) < _SAME:
+                return cls(scale=on_the_line, step=step)
+            while ratio(end) < 1:
+                end += 0.5
+            return cls(scale=math.exp(brentq(lambda at: ratio(at) - 1, start - 1e-9, end, xtol=1e-15)), step=step)
+
+    @property
+    def given_noise(self) -> Noise:
+        """The noise whose scale was given, and does not depend on what is published.
+
+        >>> import confide as cf
+        >>> float(cf.Laplace(scale=2.0).given_noise.variance)
+        8.0
+        """
+        if self.scale is None:
+            raise IncompatibleError(f"the noise of {self!r} follows from a statistic; look at Channel(…).law.added")
+        return self._noise(self.scale)
 
     def calibrate(self, statistic: Statistic, n: int | None) -> AdditiveLaw:
         """The given noise, or the least that keeps the promise."""

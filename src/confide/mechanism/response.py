@@ -1,38 +1,30 @@
-"""Randomized response: each record answers truly with some probability, and otherwise with another of k answers."""
+"""Randomized response: each record answers truly with some probability, and otherwise with another of k answers.
+
+Where a record answers about several columns, each may be answered by itself (`columns`): the answers are then
+independent given the record, and the law of all of them is a product, one table of probabilities for each column.
+"""
 
 from __future__ import annotations
 
-import functools
 import math
+import operator
+from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
+from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Bool, Float, Int
-from numpy.typing import NDArray
-from scipy.special import ndtri, ndtri_exp
 
 from confide._final import final
+from confide.errors import InvalidArgument
 from confide.mechanism.base import Calibrated, Law, accept_privacy, misfit, options_repr
-from confide.mechanism.calibration import largest, refuse_noise
+from confide.mechanism.keeping import keep_probability, share_of_columns
 from confide.mechanism.noise import OWN
 from confide.privacy import GDP, ZCDP, ApproxDP, Privacy, PureDP
-from confide.privacy.rounding import outward, round_down
 from confide.statistic import Statistic
 from confide.statistic.size import check_count
-
-# Rényi orders on which the concentrated guarantee is computed: how many, the first less one (and over one the last, in
-# units of 1/t), the t from which on a closed form serves below them, and what is lost where chords are subtracted.
-_COUNT = 10_000
-_FIRST = 1e-7
-_SMALL = 1e-6
-_CHORD_SLACK = 1e-10
-# Nodes of the integral that is the Gaussian guarantee.
-_POINTS = 257
-# Log-ratios beyond this leave the other answers no probability that a float could hold.
-_MOST = 700.0
 
 
 @final(OWN)
@@ -42,10 +34,19 @@ class ResponseLaw(Law):
     >>> law = ResponseLaw((0.0, 1.0), keep=0.75)
     >>> jnp.exp(law.log_prob(jnp.array([1.0, 0.0, 0.5]), jnp.ones(3))).round(4).tolist()
     [0.75, 0.25, 0.0]
+
+    With `columns` the place of a level is read as one digit for each, the last one running fastest, and every digit is
+    kept by itself, with its own probability:
+
+    >>> law = ResponseLaw((0.0, 1.0, 2.0, 3.0), keep=(0.75, 0.75), columns=(2, 2))
+    >>> jnp.exp(law.log_prob(jnp.arange(4.0), jnp.ones(4))).round(4).tolist()
+    [0.1875, 0.5625, 0.0625, 0.1875]
     """
 
     levels: tuple[float, ...]
-    keep: float
+    keep: Any
+    #: how many answers each column has, where each is answered by itself
+    columns: tuple[int, ...] | None = eqx.field(static=True, default=None)
 
     @property
     def answers(self) -> tuple[float, ...]:
@@ -58,9 +59,32 @@ class ResponseLaw(Law):
         return 0
 
     @property
+    def digits(self) -> tuple[tuple[int, Any], ...]:
+        """Of each digit of a level's place, the slowest first: how many values it has, and how often it is kept."""
+        if self.columns is None:
+            return ((len(self.levels), self.keep),)
+        return tuple(zip(self.columns, self.keep, strict=True))
+
+    @property
     def description(self) -> str:
         """How often the truth is told."""
-        return f"each answer randomized (kept with probability {self.keep:.4g} among {len(self.levels)})"
+        if self.columns is None:
+            return f"each answer randomized (kept with probability {self.keep:.4g} among {len(self.levels)})"
+        kept = ", ".join(f"{keep:.4g} among {size}" for size, keep in self.digits)
+        return f"each answer randomized, column by column (kept with probability {kept})"
+
+    def answered(self, truths: Any) -> Any:
+        """From probabilities of the true levels, on the last axis, to those of the answers; linear in them.
+
+        >>> ResponseLaw((0.0, 1.0), keep=0.75).answered(jnp.array([1.0, 0.0])).tolist()
+        [0.75, 0.25]
+        """
+        digits = self.digits
+        found = truths.reshape(*truths.shape[:-1], *(size for size, _ in digits))
+        for axis, (size, keep) in zip(range(-len(digits), 0), digits, strict=True):
+            other = (1.0 - keep) / (size - 1)
+            found = other * found.sum(axis=axis, keepdims=True) + (keep - other) * found
+        return found.reshape(truths.shape)
 
     def _match(self, value: Float[Array, "..."]) -> tuple[Int[Array, "..."], Bool[Array, "..."]]:
         """The nearest level, and whether the value is that level up to rounding."""
@@ -71,21 +95,35 @@ class ResponseLaw(Law):
         rounding = 1e-9 * gap + 4 * jnp.finfo(levels.dtype).eps * jnp.max(jnp.abs(levels))
         return index, jnp.min(distance, axis=-1) <= rounding
 
+    def _split(self, index: Int[Array, "..."]) -> list[Any]:
+        """The digits of places."""
+        found = []
+        for size, _ in reversed(self.digits):
+            found.append(index % size)
+            index = index // size
+        return found[::-1]
+
     def sample(self, key: jax.Array, summary: Float[Array, "..."]) -> Float[Array, "..."]:
         """An answer for each record."""
-        key_keep, key_other = jax.random.split(key)
         index, _ = self._match(summary)
-        kept = jax.random.bernoulli(key_keep, self.keep, index.shape)
-        other = jax.random.randint(key_other, index.shape, 1, len(self.levels))
-        return jnp.asarray(self.levels)[jnp.where(kept, index, index + other) % len(self.levels)]
+        keys = [key] if self.columns is None else jax.random.split(key, len(self.columns))
+        answer: Any = 0
+        for one, (size, keep), truth in zip(keys, self.digits, self._split(index), strict=True):
+            key_keep, key_other = jax.random.split(one)
+            kept = jax.random.bernoulli(key_keep, keep, truth.shape)
+            other = jax.random.randint(key_other, truth.shape, 1, size)
+            answer = answer * size + jnp.where(kept, truth, truth + other) % size
+        return jnp.asarray(self.levels)[answer]
 
     def log_prob(self, value: Float[Array, "..."], summary: Float[Array, "..."]) -> Float[Array, "..."]:
         """The log probability of each record's answer; −inf for a value that is no level."""
         answer, is_level = self._match(value)
         truth, _ = self._match(summary)
-        log_keep = jnp.log(self.keep)
-        log_other = jnp.log1p(-jnp.asarray(self.keep)) - math.log(len(self.levels) - 1)
-        return jnp.where(is_level, jnp.where(answer == truth, log_keep, log_other), -jnp.inf)
+        total: Any = 0.0
+        for (size, keep), said, meant in zip(self.digits, self._split(answer), self._split(truth), strict=True):
+            log_other = jnp.log1p(-jnp.asarray(keep)) - math.log(size - 1)
+            total = total + jnp.where(said == meant, jnp.log(keep), log_other)
+        return jnp.where(is_level, total, -jnp.inf)
 
 
 @dataclass(frozen=True, repr=False)
@@ -98,12 +136,24 @@ class RandomizedResponse(Calibrated):
     >>> law = RandomizedResponse(PureDP(math.log(3))).calibrate(Each("x > 2", bounds=(0, 5)), n=100)
     >>> law.levels, round(law.keep, 12)
     ((0.0, 1.0), 0.75)
+
+    `columns=(2, 2)` is a response for each of two columns of two answers: s counts their combinations, the last column
+    running fastest, and each column spends the same share of the guarantee.
+
+    >>> bits = Each("2 * (sick > 0) + (smokes > 0)", bounds={"sick": (0, 1), "smokes": (0, 1)})
+    >>> law = RandomizedResponse(PureDP(2 * math.log(3)), columns=(2, 2)).calibrate(bits, n=400)
+    >>> [round(keep, 12) for keep in law.keep]
+    [0.75, 0.75]
     """
 
     privacy: Privacy
+    #: how many answers each column has, where each is answered by itself; None for one answer of all together
+    columns: Any = None
 
     def __post_init__(self) -> None:
         accept_privacy("RandomizedResponse", self.privacy, (PureDP, ApproxDP, ZCDP, GDP), "")
+        if self.columns is not None:
+            object.__setattr__(self, "columns", _sizes(self.columns))
 
     def calibrate(self, statistic: Statistic, n: int | None) -> ResponseLaw:
         """The law of one record's answer."""
@@ -114,105 +164,32 @@ class RandomizedResponse(Calibrated):
             problem = "s has no finite set of at least two values" if levels is None else "s is constant"
             misfit(self, statistic, problem, "use a comparison such as 'x > 2', or Laplace")
         check_count(n)
-        return ResponseLaw(levels, keep_probability(self.privacy, len(levels)))
+        if self.columns is None:
+            return ResponseLaw(levels, keep_probability(self.privacy, len(levels)))
+        if math.prod(self.columns) != len(levels):
+            problem = f"s has {len(levels)} values, and the columns have {math.prod(self.columns)} combinations"
+            misfit(self, statistic, problem, "let s count the combinations, as in '2 * (a > 0) + (b > 0)' for (2, 2)")
+        share = share_of_columns(self.privacy, len(self.columns))
+        return ResponseLaw(levels, tuple(keep_probability(share, size) for size in self.columns), self.columns)
 
     __repr__ = options_repr
 
     def __str__(self) -> str:
-        return f"randomized response, for {self.privacy}"
+        each = "" if self.columns is None else " of each column"
+        return f"randomized response{each}, for {self.privacy}"
 
 
-@functools.lru_cache(maxsize=1024)
-def keep_probability(privacy: Privacy, k: int) -> float:
-    """The largest probability of a true answer among k that keeps the promise.
-
-    Let t be the log-ratio of a true to a given other answer, so that q = 1/(e^t + k − 1) is the probability
-    of the latter and e^t·q that of the former. Only the two true answers tell neighbours apart.
-
-    Pure (Warner 1965; Kairouz, Oh and Viswanath 2016): t = ε. Approximate: the divergence at ε is keep − e^ε
-    q, which is δ for keep = (e^ε + (k−1)δ)/(e^ε + k − 1). Gaussian: the trade-off function has the corners
-    (q, 1−keep) and (1−keep, q), so that μ = Φ⁻¹(keep) − Φ⁻¹(q). Concentrated: D_α = log[(e^{αt} + e^{(1−α)t}
-    + k − 2)/(e^t + k − 1)]/(α−1), and the largest D_α/α is sought over all orders: it is the limit α → 1 for
-    two answers, but not for many.
-
-    Everything is rounded against the promise: what is stored is a float, and the probability of the other answers is
-    the exact rest of it.
-
-    >>> round(keep_probability(GDP(2.0), 2), 6)                                              # Φ(μ/2)
-    0.841345
-    """
-    match privacy:
-        case PureDP(epsilon=epsilon):
-            return _keep(privacy, k, epsilon, 0.0)
-        case ApproxDP(epsilon=epsilon, delta=delta):
-            return _keep(privacy, k, epsilon, delta)
-        case GDP(mu=mu):
-            return _keep(privacy, k, largest(lambda t: outward(_gaussian(t, k)) <= mu, mu, privacy, _MOST), 0.0)
-        case ZCDP(rho=rho):
-            guess = math.sqrt(2 * rho)
-            return _keep(privacy, k, largest(lambda t: _concentrated(t, k) <= rho, guess, privacy, _MOST), 0.0)
-    raise NotImplementedError(f"no randomized response for {privacy!r}")
-
-
-def _keep(privacy: Privacy, k: int, epsilon: float, delta: float) -> float:
-    """The largest float below (e^ε + (k−1)δ)/(e^ε + k − 1), refused where floats next to 1/k are too far apart.
-
-    The power is rounded down by two last places, for the library's may be off by one; the rest is exact.
-    """
-    power = Fraction(math.nextafter(math.nextafter(math.exp(min(epsilon, _MOST)), 1.0), 1.0))
-    keep = round_down((power + (k - 1) * Fraction(delta)) / (power + k - 1))
-    truth, other = Fraction(keep), (1 - Fraction(keep)) / (k - 1)
-    # the largest power that is not above e^ε, where that is hardly above 1
-    power = max(power, 1 + Fraction(epsilon))
-    if max(truth - power * other, other - power * truth) > Fraction(delta):
-        refuse_noise(privacy)
-    return keep
-
-
-def _gaussian(t: float, k: int) -> float:
-    """μ = Φ⁻¹(keep) − Φ⁻¹(q) of a log-ratio t among k answers, an upper bound where the two are close.
-
-    It is the integral of 1/φ(Φ⁻¹(p)) from q to keep = e^t·q, and that is convex in p: the trapezoidal rule is above it.
-    """
-    log_q = -t - math.log1p((k - 1) * math.exp(-t))
-    if t < 0.1:
-        q = math.exp(log_q)
-        normal = ndtri(q + q * math.expm1(t) * np.linspace(0.0, 1.0, _POINTS))
-        inverse = np.exp(0.5 * normal**2) * math.sqrt(2 * math.pi)
-        return q * math.expm1(t) * float(np.mean((inverse[1:] + inverse[:-1]) / 2))
-    # Φ⁻¹(keep) = −Φ⁻¹(1−keep), both from the small side
-    return float(-ndtri_exp(log_q + math.log(k - 1)) - ndtri_exp(log_q))
-
-
-def _concentrated(t: float, k: int) -> float:
-    """ρ of a log-ratio t among k answers, an upper bound: the largest D_α/α over all orders α > 1.
-
-    With s = α − 1, K(s) = s·D_α = log(1 + x) and x = e^t(e^{st} − 1)(1 − e^{−(1+s)t})/(e^t + k − 1). K is convex and 0
-    at 0: between two orders it is below its chord a + bs, with a ≤ 0, and (a + bs)/(s(1+s)) is greatest where bs² +
-    2as + a = 0. D_α rises in α up to t, which bounds what is below the first order and beyond the last. Where t is
-    small, the first order is a large one, and below it x ≤ e^t·s(1+s)t²·(1 + st)/(e^t + k − 1) serves.
-    """
-    span = max(1.0, 1 / t)
-    if t < _SMALL:
-        orders = np.geomspace(_FIRST * span, span / _FIRST, _COUNT)
-        below = t * t * (1 + _FIRST) * math.exp(t) / (math.exp(t) + k - 1)
-    else:
-        orders = np.geomspace(_FIRST, span / _FIRST, _COUNT)
-        below = float(_cumulant(orders[:1], t, k)[0]) / _FIRST
-    values = _cumulant(orders, t, k)
-    low, high = orders[:-1], orders[1:]
-    slope = np.diff(values) / np.diff(orders)
-    offset = np.minimum(values[:-1] - slope * low, 0.0)
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        ratio = -offset / slope
-        worst = np.clip(ratio + np.sqrt(ratio**2 + ratio), low, high)
-    # a slope that underflowed leaves nothing to bound
-    chords = np.where(slope > 0, (offset / worst + slope) / (1 + worst), 0.0)
-    return outward(max(below, float(np.max(chords)), t / (1 + orders[-1])), _CHORD_SLACK)
-
-
-def _cumulant(s: NDArray[np.float64], t: float, k: int) -> NDArray[np.float64]:
-    """K(s) = log(1 + x); x itself may be beyond floats."""
-    with np.errstate(under="ignore"):
-        log_x = np.log(-np.expm1(-s * t)) + s * t + np.log(-np.expm1(-(1 + s) * t)) - math.log1p((k - 1) * math.exp(-t))
-        return np.asarray(np.where(log_x > 40, log_x, np.log1p(np.exp(np.minimum(log_x, 40)))))
+def _sizes(columns: object) -> tuple[int, ...]:
+    """Two columns or more, each with two answers or more."""
+    remedy = "give how many answers each column has, as in columns=(2, 2)"
+    if not isinstance(columns, Sequence) or isinstance(columns, str) or len(columns) < 2:
+        raise InvalidArgument("columns", columns, "does not list two columns or more", remedy)
+    try:
+        # a command line has floats for all numbers
+        whole = [int(size) if isinstance(size, float) and size.is_integer() else size for size in columns]
+        sizes = tuple(0 if isinstance(size, bool) else operator.index(size) for size in whole)
+    except TypeError:
+        sizes = (0,)
+    if min(sizes) < 2:
+        raise InvalidArgument("columns", columns, "has a column of less than two answers", remedy)
+    return sizes

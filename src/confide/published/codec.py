@@ -66,7 +66,9 @@ def _encode_mechanism(mechanism: Mechanism) -> dict[str, Any]:
     if _MECHANISMS.get(kind) is not type(mechanism):
         raise IncompatibleError(f"{mechanism!r} is not one of {', '.join(_MECHANISMS)}, so no file can describe it")
     options = {name: getattr(mechanism, name, None) for name in MECHANISM_OPTIONS}
-    form = {"kind": kind} | {name: value for name, value in options.items() if value is not None}
+    form = {"kind": kind} | {
+        name: list(value) if isinstance(value, tuple) else value for name, value in options.items() if value is not None
+    }
     if mechanism.privacy is not None and kind != "Noiseless":
         form["privacy"] = encode_privacy(mechanism.privacy)
     return form

@@ -80,8 +80,8 @@ def load(path: Path) -> Release:
     return release
 
 
-def parse(content: bytes | str, folder: Path = Path()) -> Release:
-    """The release in the text of a file.
+def parse(content: bytes | str, folder: Path = Path(), *, stored: bool = False) -> Release:
+    """The release in the text of a file, or of an entry that is `stored` in a ledger.
 
     >>> parse('{"format": "confide-release", "version": 7}')
     Traceback (most recent call last):
@@ -92,21 +92,22 @@ def parse(content: bytes | str, folder: Path = Path()) -> Release:
 
     from confide.published.codec import decode
     from confide.published.schema import ReleaseForm
+    from confide.published.texts import STORED, visible
 
     form = read_json(content)
     _check_version(form)
     try:
         # numbers of a hostile file may overflow; what comes of that, the constructors refuse
         with np.errstate(all="ignore"):
-            return decode(ReleaseForm.model_validate(form), folder)
+            return decode(ReleaseForm.model_validate(form, context=STORED if stored else None), folder)
     except FileError:
         raise
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-        where = ".".join(str(part) for part in first["loc"])[:200] or "the file"
-        raise FileError(f"{where} is not as a release file has it: {first['msg'][:200]}") from None
+        where = visible(".".join(str(part) for part in first["loc"])[:200]) or "the file"
+        raise FileError(f"{where} is not as a release file has it: {visible(first['msg'][:200])}") from None
     except ConfideError as error:
-        raise FileError(f"the file describes no possible release: {str(error)[:500]}") from error
+        raise FileError(f"the file describes no possible release: {visible(str(error)[:500])}") from error
     except ImportError:
         raise
     except Exception as error:

@@ -117,6 +117,28 @@ class Release:
         # `value` is found in the instance before the cached property of that name is asked
         self.__dict__.update(given)
 
+    @classmethod
+    def counted(cls, channel: Channel, counts: Any, **told: Any) -> Release:
+        """Answers by randomized response of which it was published how often each was given, and not by whom.
+
+        One number for each level of the statistic, in order; where each column is answered by itself, for each
+        combination, the last column running fastest. Nothing else about the answers says anything of the population.
+
+        >>> import confide as cf
+        >>> response = cf.RandomizedResponse(cf.PureDP(1.0))
+        >>> Release.counted(cf.Channel(cf.Each("x > 2", bounds=(0, 5)), response, n=7), [4, 3]).value.tolist()
+        [0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 1.0]
+        """
+        if not isinstance(channel, Channel) or channel.law.answers is None:
+            remedy = "use Each with RandomizedResponse, or Release(channel, value)"
+            raise InvalidArgument("channel", channel, "does not publish answers that can be counted", remedy)
+        array, levels = np.asarray(counts).ravel(), np.asarray(channel.law.answers)
+        whole = array.dtype.kind in "iuf" and bool(np.all(array >= 0) and np.all(array == np.floor(array)))
+        if not whole or array.size != levels.size or array.sum() != channel.n:
+            problem = f"is not how often each of {levels.size} answers was given by {channel.n} records"
+            raise InvalidArgument("counts", counts, problem, "give whole numbers that add up to n")
+        return cls(channel, np.repeat(levels, array.astype(np.int64)), **told)
+
     @cached_property
     def value(self) -> Any:
         """The published number; an array for a vector, or for `Each`, whose table is read when it is asked for."""

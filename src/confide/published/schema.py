@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model
 
+from confide.published.texts import plain, plain_lines
 from confide.registry import MECHANISMS, MOST_CATEGORIES, NUMBER_LIMITS, STATISTICS
 
 #: limits on what a file may hold: far beyond any use, far below any harm
@@ -22,7 +23,7 @@ LARGEST_LEVEL, SMALLEST_DELTA = 1e12, 1e-300
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
-Name = Annotated[str, Field(min_length=1, max_length=1000)]
+Name = Annotated[str, Field(min_length=1, max_length=1000), AfterValidator(plain)]
 Text = Annotated[str, Field(min_length=1, max_length=MOST_CHARACTERS)]
 Digest = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 #: a step as an exact fraction of whole numbers, "1/1048576"
@@ -154,6 +155,8 @@ class MechanismForm(_Form):
     alpha: Positive | None = None
     beta: Positive | None = None
     cap: Annotated[int, Field(ge=1, le=MOST_RECORDS)] | None = None
+    #: how many answers each column has, where each is answered by itself
+    columns: Annotated[list[Annotated[int, Field(ge=2, le=1024)]], Field(min_length=2, max_length=10)] | None = None
 
 
 class ChannelForm(_Form):
@@ -216,7 +219,7 @@ class CountsForm(_Form):
 class RecordsForm(_Form):
     """The table of an `Each` release, a Parquet file beside this one."""
 
-    file: Annotated[str, Field(pattern=r"^[^/\\\x00]{1,255}$")]
+    file: Annotated[str, Field(pattern=r"^[^/\\\x00]{1,255}$"), AfterValidator(plain)]
     digest: Digest
     step: Rational
 
@@ -273,7 +276,7 @@ class ReleaseForm(_Form):
     dataset: Name | None = None
     part: PartForm | None = None
     column: Name | Annotated[dict[Name, Name], Field(min_length=1, max_length=MOST_COLUMNS)] | None = None
-    purpose: Annotated[str, Field(max_length=MOST_CHARACTERS)] = ""
+    purpose: Annotated[str, Field(max_length=MOST_CHARACTERS), AfterValidator(plain_lines)] = ""
     missing: Finite | Literal["public"] | Annotated[dict[Name, Finite], Field(min_length=1)] | None = None
     value: Finite | Annotated[list[Finite | None], Field(min_length=1, max_length=MOST_VALUES)] | None = None
     #: what was done to the noisy number before it was published

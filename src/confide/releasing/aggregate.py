@@ -124,7 +124,8 @@ def _records(plan: Plan, source: Source, part: Part | str | None, missing: Missi
     """The table of the records of a part, with their whole numbers q0, q1, … and whether they are `present`."""
     table, statistic = _select(source, part), plan.channel.statistic
     if statistic.persons is not None:
-        table = rows_that_are_used(table, list(engine_columns(statistic).values()), statistic.persons.at_most)
+        columns = list(engine_columns(statistic).values())
+        table = rows_that_are_used(table, columns, statistic.persons.at_most, source.engine)
     constants, tests = constants_of(missing, statistic), []
     for name, column in engine_columns(statistic).items():
         # false for infinities and, as engines sort it above all numbers or compare it with none, for NaN; null for null
@@ -162,7 +163,7 @@ def _select(source: Source, part: Part | str | None) -> Any:
     if "id" not in source.table.columns:
         raise InvalidArgument("part", part.column, "was not read with the data", "open the source with this column too")
     if isinstance(part, Grouped):
-        return source.table.filter(is_text(source.table["id"], part.value))
+        return source.table.filter(is_text(source.table["id"], part.value, source.engine))
     return source.table.filter(is_between(source.table["id"], *part.cuts, source.engine))
 
 

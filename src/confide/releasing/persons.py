@@ -14,7 +14,7 @@ from confide.channel import Channel
 from confide.errors import IncompatibleError, InvalidArgument
 from confide.expression.database import double
 from confide.published.part import Grouped, Hashed
-from confide.releasing.readers.cells import is_text, md5
+from confide.releasing.readers.cells import is_text, md5, sha256
 
 
 def for_persons(channel: Channel, person: Any, at_most: Any, part: Any, by: Any) -> Channel:
@@ -44,7 +44,7 @@ def for_persons(channel: Channel, person: Any, at_most: Any, part: Any, by: Any)
     return channel
 
 
-def rows_that_are_used(table: Any, columns: list[str], at_most: int) -> Any:
+def rows_that_are_used(table: Any, columns: list[str], at_most: int, engine: str) -> Any:
     """At most so many rows of each person by `id`; none of those that are nobody's, of whom there may be several."""
     import ibis
 
@@ -54,7 +54,7 @@ def rows_that_are_used(table: Any, columns: list[str], at_most: int) -> Any:
         finite = table[column].abs() <= double(sys.float_info.max)
         value = (table[column] == double(0.0)).ifelse(double(0.0), table[column])
         plain[f"plain_{column}"] = finite.ifelse(value, ibis.null("float64"))
-    table = table.filter(~is_text(table["id"], "")).mutate(person=md5(table["id"]), **plain)
+    table = table.filter(~is_text(table["id"], "", engine)).mutate(person=sha256(table["id"], engine), **plain)
     values = [table[name] for name in plain]
     text = table["person"]
     for value in values:

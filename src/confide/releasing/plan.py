@@ -89,15 +89,21 @@ class ResponsePlan(Plan):
 
     The truth is kept with probability p, a float and so a multiple of 2⁻⁶⁴, and replaced by one of the k − 1 others
     with probability (1 − p)/(k − 1) each, both exactly. p was rounded down, so the guarantee is that of
-    `keep_probability` with room to spare.
+    `keep_probability` with room to spare. Where columns are answered one by one, that is done with each digit of the
+    index, with words of its own: of two records any digits may differ, and the shares of all columns add up.
     """
 
     def publish(self, exact: Any) -> Any:
         """An answer for each record of a batch."""
         law: Any = self.channel.law
-        truth, k = np.asarray(exact, dtype=np.int64), len(law.levels)
-        lie = (truth + 1 + below_many(k - 1, len(truth))) % k
-        return np.where(bernoulli_many(Fraction(law.keep), len(truth)), truth, lie)
+        index = np.asarray(exact, dtype=np.int64)
+        answer, unit = np.zeros_like(index), 1
+        for k, keep in reversed(law.digits):
+            truth = index // unit % k
+            lie = (truth + 1 + below_many(k - 1, len(truth))) % k
+            answer += unit * np.where(bernoulli_many(Fraction(keep), len(truth)), truth, lie)
+            unit *= k
+        return answer
 
 
 def plan_of(channel: Channel) -> Plan:

@@ -17,6 +17,7 @@ from confide.published.extras import needs
 from confide.published.part import Part, Rows, check_part, identifier_of_part
 from confide.published.release import Release
 from confide.published.terms import check_name
+from confide.published.texts import check_shown
 from confide.published.value import Integers
 
 if TYPE_CHECKING:
@@ -115,7 +116,8 @@ def release(
 
         parts = parts_of(channel, by, groups, told["part"])
         asked = [(each, told | {"part": group}) for each, group in parts.values()]
-    for each, _ in asked:
+    for each, said in asked:
+        check_shown({name: said[name] for name in told})
         if (warning := each.warning) is not None:
             warnings.warn(f"before anything is spent: {warning}", NoiseWarning, stacklevel=2)
     with needs("release"):

@@ -9,6 +9,7 @@ from numpyro.distributions import constraints
 from scipy import integrate, stats
 
 import confide as cf
+from confide.clipping import clipped_share
 from confide.errors import AccuracyError, IncompatibleError
 from confide.likelihood.record_law.moments import law_for, moments_at
 from confide.likelihood.record_law.rows import points
@@ -217,3 +218,24 @@ def test_a_moving_density_under_a_statistic_that_jumps_is_refused():
         moments(rows, cf.Mean(["(a > 0.5) * b", "b"], bounds=bounds), (2.0,))
     found = jax.jit(jax.jacfwd(lambda t: row_moments(*row_law(rows, cf.Mean(["a", "b"], bounds=bounds), t))[0]))
     assert found(jnp.asarray([2.0]))[0, 0] == pytest.approx(1 / 8, abs=1e-9)  # E min(a, 1) = 1 − 1/(2w)
+
+
+def test_the_share_of_clipped_rows():
+    """Any column beyond its own bounds: against products of scipy's tails, and counts of draws where columns depend."""
+    rows = cf.populations.independent(
+        a=cf.populations.normal(), visits=cf.populations.poisson(), b=cf.populations.exponential()
+    )
+    gaps = cf.populations.with_missing(rows, "b", 0.0)
+    statistic = cf.Mean("a * visits * b", bounds={"a": (-1, 2), "visits": (1, 4), "b": (0, 3)})
+    theta = np.asarray([0.2, 1.0, 2.5, 0.4])
+    inside = np.diff(stats.norm(0.2, 1.0).cdf([-1, 2]))[0] * np.diff(stats.poisson(2.5).cdf([0, 4]))[0]
+    expected = 1.0 - inside * stats.expon(scale=2.5).cdf(3.0)
+    assert clipped_share(rows, statistic, theta) == pytest.approx(expected, abs=1e-9)
+    with_gaps = 1.0 - inside * (0.7 * stats.expon(scale=2.5).cdf(3.0) + 0.3)
+    assert clipped_share(gaps, statistic, np.append(theta, 0.3)) == pytest.approx(with_gaps, abs=1e-9)
+    theta = np.asarray([0.2, 1.0, 0.3, 0.8, 0.7])
+    draws = LINE.sample(0, theta, (200_000,))
+    beyond = (draws["x"] < -1.2) | (draws["x"] > 1.5) | (draws["y"] < -2.0) | (draws["y"] > 1.0)
+    found = clipped_share(LINE, SQUARES, np.stack([theta, theta]))
+    assert found.shape == (2,)
+    assert abs(found[0] - np.mean(beyond)) < 5 * np.sqrt(0.25 / 200_000)

@@ -7,6 +7,7 @@ from numpyro.distributions import constraints
 from scipy import stats
 
 import confide as cf
+from confide.errors import IncompatibleError
 from tests.likelihood.rows.oracle import regression_moments
 from tests.likelihood.rows.test_moments import BOUNDS, LINE, POWERS, SQUARES
 
@@ -166,3 +167,30 @@ def test_what_is_averaged_over_points_is_not_called_exact():
 def test_a_posterior_says_so():
     posterior = cf.infer(THREE, cf.Release(AVERAGED, 0.3), {"m": dist.Normal(0.0, 1.0)}, key=0)
     assert "4,096 points" in posterior.diagnostics.warnings[0]
+
+
+@pytest.mark.slow
+def test_a_posterior_under_the_central_limit_theorem_says_so_too():
+    several = cf.Channel(cf.Mean(["a + b + c", "a"], bounds=WIDE), cf.Gaussian(scale=0.05), n=2000)
+    posterior = cf.infer(THREE, cf.Release(several, [0.2, 0.3]), {"m": dist.Normal(0.0, 1.0)}, key=0)
+    assert any("4,096 points" in each for each in posterior.diagnostics.warnings)
+    assert posterior.diagnostics.clt is not None
+
+
+def test_a_component_that_follows_from_others_needs_noise():
+    """A singular covariance is said to be one, whatever is asked; noise keeps the components apart."""
+    twice = cf.Mean(["x", "1 - 2 * x", "y"], bounds={"x": (-2, 2), "y": (-3, 3)})
+    theta, value = {"intercept": 0.0, "coefficients": [1.0], "variance": 1.0}, [0.1, 0.8, 0.1]
+    rows = cf.populations.linear_regression("y", {"x": dist.Normal(0.0, 1.0)})
+    channel = cf.Channel(twice, cf.Noiseless(), n=2000)
+    model = cf.Model(rows, channel)
+    prior = {"intercept": dist.Normal(0, 1), "coefficients": dist.Normal(0, 1), "variance": dist.InverseGamma(3, 2)}
+    for ask in (
+        lambda: model.log_likelihood(theta, value, route="normal"),
+        lambda: cf.information(model, theta, method="normal"),
+        lambda: cf.infer(rows, cf.Release(channel, value), prior),
+    ):
+        with pytest.raises(IncompatibleError, match=r"is singular at theta.*leave that component out"):
+            ask()
+    noisy = cf.Model(rows, cf.Channel(twice, cf.Gaussian(scale=0.01), n=2000))
+    assert np.isfinite(noisy.log_likelihood(theta, value, route="normal"))

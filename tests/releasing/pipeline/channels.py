@@ -26,4 +26,5 @@ CHANNELS = [
     cf.Channel(cf.TrimmedMean("abs(x)", 0.1, (-10, 10)), cf.Laplace(cf.PureDP(1.0)), n=40),
     cf.Channel(cf.TrimmedMean("x", 0.25, (0, 8)), cf.Gaussian(cf.ZCDP(0.5), step=0.5), n=10),
     cf.Channel(cf.Each("x", (0, 4)), cf.RandomizedResponse(cf.PureDP(1.0)), n=30),
+    cf.Channel(cf.Each("x", (0, 5)), cf.RandomizedResponse(cf.PureDP(1.0), columns=(2, 3)), n=30),
 ]

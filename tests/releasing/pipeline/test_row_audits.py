@@ -164,8 +164,8 @@ def unlisted_is_refused(patch):
 def _ranked(window):
     """A limit of rows by another order, or of others than a person."""
 
-    def used(table, columns, at_most):
-        table = table.filter(~persons.is_text(table["id"], ""))
+    def used(table, columns, at_most, engine):
+        table = table.filter(~persons.is_text(table["id"], "", engine))
         return (
             table.mutate(rank=ibis.row_number().over(window(table))).filter(lambda t: t["rank"] < at_most).drop("rank")
         )
@@ -174,12 +174,14 @@ def _ranked(window):
 
 
 def nobody_is_somebody(patch):
-    patch.setattr(persons, "is_text", lambda text, value: ibis.literal(False))
+    patch.setattr(persons, "is_text", lambda text, value, _: ibis.literal(False))
 
 
 def limit_off_by_one(patch):
     honest = persons.rows_that_are_used
-    patch.setattr(aggregate, "rows_that_are_used", lambda table, columns, most: honest(table, columns, most + 1))
+    patch.setattr(
+        aggregate, "rows_that_are_used", lambda table, names, most, *engine: honest(table, names, most + 1, *engine)
+    )
 
 
 def noise_of_one_row(patch):
@@ -203,7 +205,7 @@ def one_count_forgotten(patch):
 
 
 def everybody_in_the_group(patch):
-    patch.setattr(aggregate, "is_text", lambda text, value: text.length() > ibis.literal(0))
+    patch.setattr(aggregate, "is_text", lambda text, value, _: text.length() > ibis.literal(0))
 
 
 def lacking_is_the_last_cell(patch):

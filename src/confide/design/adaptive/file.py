@@ -19,6 +19,7 @@ from confide.published.codec import decode_channel, encode_channel
 from confide.published.file import LARGEST_FILE, read_json, write_whole
 from confide.published.schema import Asked, ChannelForm, Finite, Form, Name
 from confide.published.terms import decode_privacy, encode_privacy
+from confide.published.texts import visible
 from confide.registry import FAMILIES
 
 if TYPE_CHECKING:
@@ -143,7 +144,7 @@ def load(path: Path) -> Adaptive:
         raise
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-        where = ".".join(str(part) for part in first["loc"])[:200] or "the file"
-        raise FileError(f"{where} is not as a plan's file has it: {first['msg'][:200]}") from None
+        where = visible(".".join(str(part) for part in first["loc"])[:200]) or "the file"
+        raise FileError(f"{where} is not as a plan's file has it: {visible(first['msg'][:200])}") from None
     except ConfideError as error:
-        raise FileError(f"the file describes no possible plan: {str(error)[:500]}") from error
+        raise FileError(f"the file describes no possible plan: {visible(str(error)[:500])}") from error

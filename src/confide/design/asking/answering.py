@@ -22,7 +22,7 @@ from scipy.special import ndtr
 
 from confide.errors import IncompatibleError, PrivacyError
 from confide.mechanism.calibration import gaussian_ratio, laplace_ratio
-from confide.mechanism.response import keep_probability
+from confide.mechanism.keeping import keep_probability
 from confide.population import Population, density, tails
 from confide.privacy import Privacy, PureDP
 

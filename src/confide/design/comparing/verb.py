@@ -16,6 +16,7 @@ from confide.design.evaluate import evaluate
 from confide.design.points import points
 from confide.errors import InvalidArgument
 from confide.model import Model
+from confide.statistic.columns import ColumnBounds
 
 
 @remembered
@@ -112,4 +113,7 @@ def describe(model: Model) -> str:
         kind = f"{kind} on [{statistic.bounds[0]:g}, {statistic.bounds[1]:g}]"
     elif statistic.tallies:
         kind = str(statistic).removeprefix("the ")
+    elif isinstance(statistic.bounds, ColumnBounds):
+        ends = [f"{name} on [{low:g}, {high:g}]" for name, (low, high) in statistic.bounds.numbers.items()]
+        kind = ", ".join([kind, *ends])
     return f"{kind}, {type(model.channel.mechanism).__name__}"

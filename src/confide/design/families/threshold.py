@@ -12,7 +12,7 @@ from confide.design.search.family import Candidates, Family, Floats, MeanFamily
 from confide.design.search.problem import MEANS, SearchProblem, SearchResult
 from confide.design.search.tabulated import Tabulated
 from confide.mechanism import Laplace, Mechanism, RandomizedResponse
-from confide.mechanism.response import keep_probability
+from confide.mechanism.keeping import keep_probability
 from confide.statistic import Each, Mean
 
 #: the least expected number of records on the rarer side of a threshold

@@ -68,8 +68,15 @@ def _spoken(family: Any) -> str:
 def _fingerprint(population: Population) -> list[float]:
     """The density at a few places, which tells families apart that are called alike."""
     theta = population.constrain(np.linspace(-0.3, 0.4, population.unconstrained_dimension))
-    x = np.arange(6.0) if population.discrete else np.linspace(-2.0, 4.0, 7)
-    return _rounded(np.asarray(population.log_prob(x, theta)))
+    if population.rows is None:
+        return _rounded(np.asarray(population.log_prob(_places(population), theta)))
+    rows = {name: _places(law.population)[:6] for name, law in population.rows.columns}
+    return _rounded(np.asarray(population.log_prob(rows, theta)))
+
+
+def _places(population: Population) -> np.ndarray:
+    """Records of one number to look at."""
+    return np.arange(6.0) if population.discrete else np.linspace(-2.0, 4.0, 7)
 
 
 def _rounded(values: np.ndarray) -> list[float]:

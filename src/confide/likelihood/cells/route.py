@@ -128,4 +128,5 @@ def count_noise(model: Model) -> CountNoise:
     assert noise is not None
     with jax.ensure_compile_time_eval(), jax.enable_x64(True):
         peak = float(noise.log_prob(jnp.zeros(())))
-    return CountNoise(noise.exponential, float(noise.scale), peak)
+    step = None if noise.step is None else float(noise.step)
+    return CountNoise(noise.exponential, float(noise.scale), peak, step)

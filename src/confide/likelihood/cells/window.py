@@ -25,6 +25,8 @@ class CountNoise:
     scale: Any
     #: log g(0)
     peak: Any
+    #: the step of its lattice; None on the line
+    step: float | None = None
 
     def log_g(self, namespace: Any, y: Any, counts: Any) -> Any:
         """log g(y − c)."""

@@ -6,7 +6,8 @@ Let P_l(θ) be the probability that s(clip X) is (nearest to) level l. The answe
 
 so that n answers with counts n_l have log-likelihood Σ_l n_l log τ_l, and the Fisher information is
 n Σ_l (∂τ_l)(∂τ_l)ᵀ/τ_l. For one bit this is n α² (∂P)²/(τ(1 − τ)) with α = 2 keep − 1, the paper's F₁. P_l is exact:
-masses between the thresholds of s from the distribution function, or sums over a discrete support.
+masses between the thresholds of s from the distribution function, or sums over a discrete support; of rows, by the
+nodes of their columns. Where each column is answered by itself, τ is P times one such table for each digit of l.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ from confide.likelihood.cached import once
 from confide.likelihood.completed import Completed
 from confide.likelihood.record_law.pieces import pieces_of, s_at
 from confide.likelihood.record_law.record import Floats, RecordLaw, log_mass
+from confide.likelihood.record_law.rows.axis import Fineness
+from confide.likelihood.record_law.rows.law import ClippedRows, clipped_rows
 from confide.likelihood.record_law.traced import points
 from confide.likelihood.route import Route
 from confide.likelihood.score_integral import Told
@@ -101,14 +104,55 @@ def _answers(population: Population, statistic: Statistic) -> tuple[ResponseCell
     """The law of a record's level: its cells, and which cell belongs to which level (levels, cells)."""
     levels = np.asarray(statistic.levels)
     law = level_law(population, statistic, 0.5 * (levels[:-1] + levels[1:]))
-    nearest = np.argmin(np.abs(law.s[0][:, None] - levels), axis=1)
-    return law, (np.arange(levels.size)[:, None] == nearest).astype(float)
+    return law, _members(statistic, law.s[0])
 
 
-def _probabilities(member: Floats, keep: Any, weights: Any) -> Any:
-    """τ_l, the probability of each answer, from the weights of cells on the last axis."""
-    other = (1.0 - keep) / (member.shape[0] - 1)
-    return other + (keep - other) * (weights @ member.T)
+def _members(statistic: Statistic, s: Floats) -> Floats:
+    """Which values belong to which level (levels, values): the nearest one."""
+    levels = np.asarray(statistic.levels)
+    nearest = np.argmin(np.abs(s[:, None] - levels), axis=1)
+    return (np.arange(levels.size)[:, None] == nearest).astype(float)
+
+
+class _OfRows(eqx.Module):
+    """The law of a row's level, as the route asks for it: one node for each value."""
+
+    law: ClippedRows
+
+    @property
+    def s(self) -> Floats:
+        """The values."""
+        return self.law.s
+
+    def weights(self, theta: jax.Array) -> jax.Array:
+        """Their probabilities at one θ, inside a trace."""
+        return self.law.at(theta)[1]
+
+    def log_weights(self, theta: jax.Array) -> jax.Array:
+        """Their logarithms."""
+        return log_mass(self.weights(theta))
+
+    def weights_at(self, thetas: Any) -> Floats:
+        """At known θ (M, d)."""
+        return self.law.weights_at(thetas)
+
+    def slopes_at(self, thetas: Any) -> Floats:
+        """Their derivatives."""
+        return self.law.slopes_at(thetas)
+
+
+def _law_of(model: Model, thetas: Any) -> tuple[Any, Floats]:
+    """The law of a record's level, of rows accurate at known θ (None: in a trace), and which level a node is of."""
+    statistic = model.channel.statistic
+    if model.population.rows is None:
+        return _answers(model.population, statistic)
+    unknown = thetas is None
+    law = _OfRows(
+        ClippedRows(model.population, statistic, Fineness())
+        if unknown
+        else clipped_rows(model.population, statistic, thetas)
+    )
+    return law, _members(statistic, law.s[0])
 
 
 @dataclass(frozen=True)
@@ -130,6 +174,7 @@ class Response(Route):
 
     name = "response"
     error = "none"
+    of_rows = True
 
     def refuses(self, model: Model) -> str | None:
         """Why not, in words."""
@@ -140,17 +185,18 @@ class Response(Route):
 
     def completed(self, model: Model, theta: Any, value: Any) -> Completed:
         """Each answer shared out among the cells that may have given it."""
-        law, (cells, member) = _parts(model)
-        weights = cells.weights_at(np.asarray(theta).reshape(1, -1))[0]
-        other = (1.0 - float(law.keep)) / (member.shape[0] - 1)
-        answers = other + (float(law.keep) - other) * member
+        law, thetas = _law(model), np.asarray(theta).reshape(1, -1)
+        cells, member = _law_of(model, thetas)
+        weights = cells.weights_at(thetas)[0]
+        answers = law.answered(member.T).T  # of each node, (levels, nodes)
         told = _counts(np.asarray(law.levels), np.asarray(value)[None])[0]
         return Completed(cells, weights * ((told / (answers @ weights)) @ answers))
 
     def log_prob(self, model: Model, theta: jax.Array, value: jax.Array) -> jax.Array:
         """log p(y | θ), traceable in θ and the answers."""
-        law, (cells, member) = _parts(model)
-        log_tau = jnp.log(_probabilities(member, law.keep, cells.weights(jnp.asarray(theta))))
+        law = _law(model)
+        cells, member = _law_of(model, None)
+        log_tau = jnp.log(law.answered(cells.weights(jnp.asarray(theta)) @ member.T))
         between = 0.5 * (jnp.asarray(law.levels)[1:] + jnp.asarray(law.levels)[:-1])
         # the index of the nearest level; argmin's would be of 64 bits, which a caller in single precision cannot have
         answers = jnp.sum(jnp.asarray(value).reshape(-1)[:, None] > between, axis=1, dtype=jnp.int32)
@@ -158,24 +204,22 @@ class Response(Route):
 
     def log_likelihood(self, model: Model, thetas: Any, values: Any) -> Float[Floats, "thetas values"]:
         """log p(y | θ) for all θ (M, d) and answers (Y, n): shape (M, Y), from counts of the levels."""
-        law, (cells, member) = _parts(model)
+        law, thetas = _law(model), _as_thetas(model, thetas)
+        cells, member = _law_of(model, thetas)
         counts = _counts(np.asarray(law.levels), np.asarray(values, dtype=float))
-        tau = _probabilities(member, float(law.keep), cells.weights_at(_as_thetas(model, thetas)))
-        return np.asarray(np.log(tau) @ counts.T)
+        return np.asarray(np.log(law.answered(cells.weights_at(thetas) @ member.T)) @ counts.T)
 
     def told(self, model: Model, thetas: Any) -> Iterator[list[Told]]:
         """By one answer: (∂τ_l)(∂τ_l)ᵀ/τ_l is summed over the levels."""
-        law, (cells, member) = _parts(model)
-        keep, thetas = float(law.keep), _as_thetas(model, thetas)
-        tau = _probabilities(member, keep, cells.weights_at(thetas))
-        flat = (1.0 - keep) / (len(member) - 1)
-        slopes = (keep - flat) * np.einsum("lj,tjd->tld", member, cells.slopes_at(thetas))
+        law, thetas = _law(model), _as_thetas(model, thetas)
+        cells, member = _law_of(model, thetas)
+        tau = law.answered(cells.weights_at(thetas) @ member.T)
+        slopes = np.swapaxes(law.answered(np.einsum("lj,tjd->tdl", member, cells.slopes_at(thetas))), 1, 2)
         yield from ([Told.by_slopes(np.ones(len(member)), *parts)] for parts in zip(tau, slopes, strict=True))
 
 
-def _parts(model: Model) -> tuple[ResponseLaw, tuple[ResponseCells | RecordLaw, Floats]]:
-    law = cast(ResponseLaw, model.channel.law)  # `refuses` has looked at it
-    return law, _answers(model.population, model.channel.statistic)
+def _law(model: Model) -> ResponseLaw:
+    return cast(ResponseLaw, model.channel.law)  # `refuses` has looked at it
 
 
 def _as_thetas(model: Model, thetas: Any) -> Floats:

@@ -25,6 +25,7 @@ from confide.errors import IncompatibleError
 from confide.likelihood.inversion.contour import contour, pulled_in
 from confide.likelihood.inversion.frequencies import frequency_grid
 from confide.likelihood.inversion.integral import integrate
+from confide.likelihood.mean.regular import require_regular
 from confide.likelihood.mean.y_rules import panel_edges, panel_nodes
 from confide.likelihood.noise import scale_mixture
 from confide.likelihood.noise.transform import DiscreteTransform
@@ -81,6 +82,7 @@ class Normal(Route):
     def log_likelihood(self, model: Model, thetas: Any, values: Any) -> Float[Floats, "thetas values"]:
         """All θ at once."""
         law = law_for(model.population, model.channel.statistic, thetas)
+        require_regular(model, thetas)
         known = float(model.channel.n), np.asarray(thetas), np.asarray(values)
         found = _log_likelihood(law, model.channel.law, *known)
         return require_finite(model, thetas, values, found)
@@ -110,6 +112,7 @@ class Normal(Route):
                 "noise, or method='replicates' for a column of its own"
             )
         if model.channel.law.noiseless or noise.normal:  # type: ignore[union-attr]
+            require_regular(model, thetas)
             return _closed(model, np.asarray(thetas))
         return super().information(model, thetas)
 

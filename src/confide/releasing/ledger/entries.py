@@ -120,7 +120,7 @@ def confirms(book: Book, release: Release) -> bool:
 
 def _parsed(row: dict[str, Any], folder: Path) -> Release:
     try:
-        return parse(row["form"], folder)
+        return parse(row["form"], folder, stored=True)
     except (FileError, ValueError, AttributeError):
         raise damaged("a stored release cannot be read") from None
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from confide.published.terms import decode_part, decode_privacy
+from confide.registry import STATISTIC_NUMBERS
 from confide.releasing.ledger import account as accounts
 from confide.releasing.ledger import budget as budgets
 from confide.releasing.ledger.book import Book, damaged
@@ -76,15 +78,20 @@ def _listed(row: dict[str, Any]) -> Listed:
 
 def _statistic(form: dict[str, Any]) -> str:
     """A statistic as tables have it."""
+    persons = f", at most {form['at_most']} rows of each {form['person']}" if "person" in form else ""
     if form["kind"] == "Count":
-        return "count of records"
-    level = f" {form['q']:g}" if "q" in form else ""
+        return f"count of records{persons}"
+    if "cells" in form:
+        names = " and ".join(cut["column"] for cut in form["cells"])
+        cells = math.prod(len(cut.get("edges") or cut["categories"]) + 1 for cut in form["cells"])
+        return f"histogram of {names}, {cells} cells{persons}"
+    level = "".join(f" {form[name]:g}" for name in STATISTIC_NUMBERS.values() if name in form)
     what = f"{form['kind'].lower()}{level} of {', '.join(form['expressions'])}"
     if isinstance(form["bounds"], dict):
         ends = [f"{name} [{low:g}, {high:g}]" for name, (low, high) in form["bounds"].items()]
-        return f"{what} on {', '.join([*ends, *form.get('categories', {})])}"
+        return f"{what} on {', '.join([*ends, *form.get('categories', {})])}{persons}"
     low, high = form["bounds"]
-    return f"{what} on [{low:g}, {high:g}]"
+    return f"{what} on [{low:g}, {high:g}]{persons}"
 
 
 def _column(told: str | dict[str, str] | None) -> str | None:

@@ -88,16 +88,47 @@ def md5(identifier: Any) -> Any:
     import ibis
 
     kind = identifier.type()
+    return _builtin("md5", identifier.coalesce(ibis.literal(b"" if kind.is_binary() else "", kind)), returns="string")
 
-    @ibis.udf.scalar.builtin(name="md5", signature=((kind,), "string"))  # type: ignore[untyped-decorator, unused-ignore]
-    def md5(value: Any) -> Any:
-        """Hexadecimal digits of the MD5 of a text or of bytes."""
 
-    return md5(identifier.coalesce(ibis.literal(b"" if kind.is_binary() else "", kind)))
+def sha256(identifier: Any, engine: str) -> Any:
+    """Hexadecimal digits of the SHA-256 of an identifier's bytes; missing identifiers are where the empty text is.
+
+    Other than of MD5, nobody can make two identifiers that have one, and would be taken for one person.
+    """
+    import ibis
+
+    binary = identifier.type().is_binary()
+    found = identifier.coalesce(ibis.literal(b"" if binary else "", identifier.type()))
+    if engine == "duckdb":
+        return _builtin("sha256", found, returns="string")
+    if engine == "pyspark":
+        return _builtin("sha2", found, ibis.literal(256, "int32"), returns="string")
+    # in the database's own encoding, of which no text can fail to be written
+    plain = found if binary else _builtin("convert_to", found, _builtin("getdatabaseencoding", returns="string"))
+    return _builtin("encode", _builtin("sha256", plain), ibis.literal("hex"), returns="string")
+
+
+def _builtin(called: str, *arguments: Any, returns: str = "binary") -> Any:
+    """What a function of the engine's own makes of up to two arguments."""
+    import ibis
+
+    def none() -> Any:
+        """The engine's own, as are these two."""
+
+    def one(first: Any) -> Any:
+        """Of one argument."""
+
+    def two(first: Any, second: Any) -> Any:
+        """Of two arguments."""
+
+    kinds = tuple(each.type() for each in arguments)
+    function: Any = (none, one, two)[len(arguments)]
+    return ibis.udf.scalar.builtin(name=called, signature=(kinds, returns))(function)(*arguments)
 
 
 def is_between(identifier: Any, first: int, last: int, engine: str) -> Any:
-    """Whether the first 32 bits of an identifier's digest are in [first, last).
+    """Whether the first 32 bits of an identifier's MD5 are in [first, last).
 
     A database may sort texts by a collation (Danish `aa` comes after `z`), by which a record could be in two parts that
     do not overlap. Bytes have none.
@@ -105,24 +136,23 @@ def is_between(identifier: Any, first: int, last: int, engine: str) -> Any:
     import ibis
 
     name, *charset = _AS_BYTES[engine]
-    texts = ("string", *("string" for _ in charset))
 
-    @ibis.udf.scalar.builtin(name=name, signature=(texts, "binary"))  # type: ignore[untyped-decorator, unused-ignore]
-    def as_bytes(text: Any, *charset: Any) -> Any:
-        """The bytes of a text."""
+    def as_bytes(text: Any) -> Any:
+        return _builtin(name, text, *map(ibis.literal, charset))
 
-    place = as_bytes(md5(identifier).substr(0, 8), *charset)
-    inside = place >= as_bytes(ibis.literal(f"{first:08x}"), *charset)
-    return inside & (place < as_bytes(ibis.literal(f"{last:08x}"), *charset)) if last < 2**32 else inside
+    place = as_bytes(md5(identifier).substr(0, 8))
+    inside = place >= as_bytes(ibis.literal(f"{first:08x}"))
+    return inside & (place < as_bytes(ibis.literal(f"{last:08x}"))) if last < 2**32 else inside
 
 
-def is_text(identifier: Any, text: str) -> Any:
-    """Whether an identifier is this text, byte by byte: null or false for others.
+def is_text(identifier: Any, text: str, engine: str) -> Any:
+    """Whether an identifier is this text, byte by byte: false for others, and for none unless the text is empty.
 
     A database may compare texts by a collation (`NOCASE`, blanks at the end of `char`), by which a record could be in
-    two groups. Digests have none, and nobody can find another text with the digest of one that is given.
+    two groups. Digests have none. Of two texts with one digest both would be groups of one record: MD5 has such texts,
+    and SHA-256, by which a ledger tells groups apart as well, has none that anybody knows.
     """
-    return md5(identifier) == hashlib.md5(text.encode("utf-8", "replace"), usedforsecurity=False).hexdigest()
+    return sha256(identifier, engine) == hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
 
 
 def code(text: Any, categories: Sequence[str], *, collated: bool = False) -> Any:
@@ -191,6 +221,11 @@ def _no_text() -> Any:
     import ibis
 
     return ibis.null("string")
+
+
+def is_plain(kind: type) -> bool:
+    """Whether cells of a type are numbers to everybody: a class derived from one may be another number to `float`."""
+    return kind in (int, float, bool) or (issubclass(kind, np.number | np.bool_) and kind.__module__ == "numpy")
 
 
 def number_of(cell: Any) -> float:

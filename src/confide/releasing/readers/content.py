@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from confide.releasing.readers.cells import identifier_of, number_of
+from confide.releasing.readers.cells import identifier_of, is_plain, number_of
 from confide.releasing.readers.held import Held
 
 #: bytes that are digested at once, each block in a thread of its own
@@ -145,8 +145,9 @@ def _stays(cells: Any) -> bool:
     return type(cells) in (list, tuple, np.ndarray) or isinstance(cells, pa.Array | pa.ChunkedArray)
 
 
-#: cells that Arrow keeps as they are; of a text among bytes it makes bytes, and of a sequence all that it iterates over
-_KEPT = (int, float, str, type(None), np.number, np.bool_)
+#: what Arrow keeps as it is, beside plain numbers; of a text among bytes it makes bytes, and of a sequence all that it
+#: iterates over
+_KEPT = (str, type(None))
 
 
 def _plain(cells: Any) -> bool:
@@ -154,7 +155,7 @@ def _plain(cells: Any) -> bool:
     kind: Any = getattr(cells, "dtype", _OBJECTS if type(cells) in (list, tuple) else None)
     if hasattr(kind, "categories"):
         kind, cells = kind.categories.dtype, kind.categories
-    return kind != _OBJECTS or all(issubclass(each, _KEPT) for each in set(map(type, cells)))
+    return kind != _OBJECTS or all(each in _KEPT or is_plain(each) for each in set(map(type, cells)))
 
 
 def _cell_by_cell(data: Any, columns: Sequence[str]) -> bytes | None:

@@ -16,11 +16,10 @@ import numpy as np
 
 from confide.errors import InvalidArgument
 from confide.published.errors import DataError
-from confide.releasing.readers.cells import identifier_of, label_of, number_of
+from confide.releasing.readers.cells import identifier_of, is_plain, label_of, number_of
 from confide.releasing.readers.engine import quietly
 from confide.releasing.readers.table.asked import Asked, Value, chosen, values_of
 
-_NUMBERS = (int, float, np.number, np.bool_)
 UNREADABLE = "the data cannot be read as numbers: give an array, a table or a path"
 
 
@@ -221,7 +220,7 @@ def _numbers(cells: Any) -> Any:
     import pyarrow as pa
 
     # of numbers alone NumPy makes what `float` makes of each; whatever else there is, it would look into
-    if not isinstance(cells, np.ndarray) and all(issubclass(kind, _NUMBERS) for kind in set(map(type, cells))):
+    if not isinstance(cells, np.ndarray) and all(map(is_plain, set(map(type, cells)))):
         array = np.asarray(cells)
         if array.dtype.kind in "fiub":
             return _from_numpy(array)

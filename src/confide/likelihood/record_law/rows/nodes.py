@@ -8,6 +8,7 @@ scrambled Sobol points (`points`).
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -59,6 +60,45 @@ def _row_law(
     seen, weights = _nodes(population, at, theta, fineness)
     s = statistic.values({name: seen[name] for name, _ in at.bounds})
     return jnp.atleast_2d(s if statistic.dimension == 1 else s.T), weights
+
+
+@partial(jax.jit, static_argnums=(0, 1))
+def clipped_rows(population: Population, statistic: Statistic, thetas: jax.Array) -> jax.Array:
+    """The share of rows of which at least one column lies beyond its bounds, at each θ of (M, d).
+
+    >>> import confide as cf, jax
+    >>> rows = cf.populations.independent(a=cf.populations.normal(), b=cf.populations.normal())
+    >>> with jax.enable_x64(True):
+    ...     theta = jax.numpy.array([[0.0, 1.0, 0.0, 1.0]])
+    ...     print(f"{clipped_rows(rows, cf.Mean('a * b', bounds={'a': (-1, 1), 'b': (-2, 2)}), theta)[0]:.6f}")
+    0.348373
+    """
+    found = layout(population, statistic)
+    at = replace(found, axes=tuple(_telling(axis) for axis in found.axes))
+    atoms = {axis.name for axis in at.axes if not (axis.discrete or axis.driver or at.sampled)}
+
+    def one(theta: jax.Array) -> jax.Array:
+        seen, weights = _nodes(population, at, theta, FINENESS)
+        inside = jnp.ones(weights.size, dtype=bool)
+        for name, (low, high) in at.bounds:
+            x = seen[name]
+            # an atom at a bound is all that lies beyond it
+            inside &= (low < x) & (x < high) if name in atoms else (low <= x) & (x <= high)
+        return 1.0 - jnp.sum(jnp.where(inside, weights, 0.0))
+
+    shares: jax.Array = jax.lax.map(one, thetas)
+    return shares
+
+
+def _telling(axis: Axis) -> Axis:
+    """The axis with nodes that tell what is clipped: a last whole number beyond the bounds, no constant at one."""
+    if axis.ends is None:
+        return axis
+    low, high = axis.ends
+    if axis.law.missing is not None and low <= axis.law.missing[1] <= high:
+        axis = replace(axis, law=replace(axis.law, missing=(axis.law.missing[0], 0.5 * (low + high))))
+    # of whole numbers the last that is listed stands for all from there on
+    return replace(axis, ends=(low, high + 1.0)) if axis.discrete else axis
 
 
 def _nodes(population: Population, at: RowLayout, theta: jax.Array, fineness: Fineness) -> tuple[Row, jax.Array]:
