@@ -156,6 +156,6 @@ def _inverted(
     # |M|ⁿ beyond the last frequency, over t: the rest of a record falls off like 1/t, its atoms do not
     modulus = np.abs(psi[:, int((1.0 - _JUDGED) * t.size) :]).max(axis=1)
     atoms = (tilted - outside).sum(axis=1)
-    left = np.where(served & (atoms**n < _ROUNDING), (atoms + modulus) ** n, np.inf)
-    doubt = np.abs(fine - coarse) + np.abs(scale) / delta * left + _ROUNDING * np.abs(scale) * np.abs(terms).sum(axis=1)
+    left = np.where(served & (atoms**n < _ROUNDING), np.abs(scale) / delta * (atoms + modulus) ** n, np.inf)
+    doubt = np.abs(fine - coarse) + left + _ROUNDING * np.abs(scale) * np.abs(terms).sum(axis=1)
     return np.maximum(fine, 0.0), doubt
