@@ -15,8 +15,8 @@ FAMILIES = [cf.families.ClippedScore(), cf.families.Power(), cf.families.Thresho
 def search(monkeypatch, answer):
     """A search whose exact figures are the normal model's times `answer` of the statistic's text."""
 
-    def evaluate(model, at, method, key):
-        found = usual(model, at, "normal", key)
+    def evaluate(model, at, method, key, n=None):
+        found = usual(model, at, "normal", key, n)
         factor = answer(str(model.channel.statistic))
         told = found.information
         matrix, share = factor * told.matrix, factor * told.efficiency
