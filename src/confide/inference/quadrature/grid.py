@@ -148,7 +148,8 @@ def _line(problem: Problem, joint: Joint, low: Floats, high: Floats) -> tuple[Ca
     else:
         low, high = narrowed(careful, problem.values, problem.prior, low, high, care)
         ends = float(low[0]), float(high[0])
-    quicker, theta = joint.quicker(), partial(_theta, problem.prior)
+    # far tails are explained by rare windows, of which a simulation knows too little for them to be followed
+    quicker, theta = joint.quicker(), None if joint.simulated else partial(_theta, problem.prior)
     for one in [careful] if quicker is None else [Careful(quicker), careful]:
         # few windows leave small kinks, which the error below counts
         own = care if one is careful else care._replace(tolerance=_KINKED)
@@ -163,7 +164,8 @@ def _line(problem: Problem, joint: Joint, low: Floats, high: Floats) -> tuple[Ca
 
 def _plane(problem: Problem, careful: Careful, low: Floats, high: Floats, care: line.Care) -> plane.Plane:
     """The posterior on a plane, by an approximation and what the exact one differs by, where there is one."""
-    evaluate, theta = partial(log_density, careful, problem.values, problem.prior), partial(_theta, problem.prior)
+    evaluate = partial(log_density, careful, problem.values, problem.prior)
+    theta = None if careful.joint.simulated else partial(_theta, problem.prior)
     rough: Rough | NoNews | None = careful.rough()
     begin = care
     if rough is None and careful.joint.dear:

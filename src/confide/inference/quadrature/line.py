@@ -9,7 +9,7 @@ until the mass fills the line. Ghost modes cannot arise, as every density is com
 plane) are left out, unless the second moment of θ needs them: a line goes on until p·(θ − mean)² is below e^{−15}
 (e^{−9}) of its largest as well (`FarTails`). A variance with a tail v^{−4} has 1e-8 of its mass beyond 400, and a
 hundredth of E v². Where p·(θ − mean)² does not fall off, no line is long enough: the posterior says that its sd may be
-infinite.
+infinite. Averages over simulated windows are cut at e^{−14} and not followed: few windows tell of a far tail.
 """
 
 from __future__ import annotations
