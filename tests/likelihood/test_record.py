@@ -38,7 +38,7 @@ def expectation(case, function, distribution):
 @pytest.mark.parametrize("case", FIXED, ids=lambda case: case.name)
 def test_moments_agree_with_adaptive_quadrature(case):
     law = record_law(case.population, cf.Mean(case.expression, case.bounds), [case.theta])
-    weights = law.weights_at([case.theta])[0]
+    weights = law.weights_at(np.asarray([case.theta], dtype=float))[0]
     assert abs(weights.sum() - 1) < 1e-12
     for power in (1, 2, 3):
         expected = expectation(case, lambda x, k=power: float(case.function(np.float64(x))) ** k, case.scipy)

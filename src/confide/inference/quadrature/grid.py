@@ -164,8 +164,8 @@ def _line(problem: Problem, joint: Joint, low: Floats, high: Floats) -> tuple[Ca
 
 def _plane(problem: Problem, careful: Careful, low: Floats, high: Floats, care: line.Care) -> plane.Plane:
     """The posterior on a plane, by an approximation and what the exact one differs by, where there is one."""
-    evaluate = partial(log_density, careful, problem.values, problem.prior)
-    theta = None if careful.joint.simulated else partial(_theta, problem.prior)
+    evaluate, theta = partial(log_density, careful, problem.values, problem.prior), partial(_theta, problem.prior)
+    followed = None if careful.joint.simulated else theta
     rough: Rough | NoNews | None = careful.rough()
     begin = care
     if rough is None and careful.joint.dear:
@@ -175,13 +175,13 @@ def _plane(problem: Problem, careful: Careful, low: Floats, high: Floats, care: 
         roughly = partial(log_density, rough, problem.values, problem.prior)
         try:
             found = corrected(
-                plane.integrate(roughly, low, high, begin, theta), roughly, evaluate, care.tolerance, theta
+                plane.integrate(roughly, low, high, begin, followed), roughly, evaluate, care.tolerance, theta
             )
         except (AccuracyError, InvalidArgument):
             found = None
         if found is not None:
             return found
-    return plane.integrate(evaluate, low, high, care, theta)
+    return plane.integrate(evaluate, low, high, care, followed)
 
 
 def _on_line(

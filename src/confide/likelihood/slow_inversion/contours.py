@@ -68,8 +68,9 @@ class Record:
 
     def saddles(self, n: int, variance: float, furthest: float, limit: float) -> Saddles:
         """Their tables, by laws summed up in cells, which is good enough to choose contours by."""
-        low, high = float(self.s.min()), float(self.s.max())
-        cell = np.minimum(((self.s - low) * (_CELLS / max(high - low, 1e-300))).astype(int), _CELLS - 1)
+        # as many nodes in each: cells of one width would sum up all of a law that is narrow beside its bounds
+        cell = np.empty(self.s.size, dtype=int)
+        cell[np.argsort(self.s, kind="stable")] = np.arange(self.s.size) * _CELLS // max(self.s.size, _CELLS)
         summing = sparse.csr_array((np.ones(cell.size), (np.arange(cell.size), cell)), shape=(cell.size, _CELLS))
         mass, first = self.weights @ summing, (self.weights * self.s) @ summing
         # a cell without mass is anywhere among the others
