@@ -32,6 +32,8 @@ Complexes = NDArray[np.complex128]
 
 #: frequencies of all contours that are summed at once
 _AT_ONCE = 2**18
+#: e to this is still a number
+_HIGHEST = 700.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,13 +219,12 @@ class Fine:
 
         At all frequencies with nodes that are spread for them; at ζ = κ alone without.
         """
-        # nodes without mass, of which a hopeless θ has many, are no part of the sum, nor of what it is measured by
-        weights = record.weights[rows]
-        exponent = np.where(weights > 0, kappa[:, None] * record.s, -np.inf)
-        shift = exponent.max(axis=1)
-        lift = np.exp(exponent - shift[:, None])
-        total = np.einsum("rj,rj->r", lift, weights)
-        lift /= total[:, None]
+        # nodes without mass, of which a hopeless θ has many, are nothing that the sum is measured by; but where a
+        # support ends some have a slope
+        weights, exponent = record.weights[rows], kappa[:, None] * record.s
+        shift = np.where(weights > 0, exponent, -np.inf).max(axis=1)
+        total = np.einsum("rj,rj->r", np.exp(np.minimum(exponent - shift[:, None], 0.0)), weights)
+        lift = np.exp(np.minimum(exponent - (shift + np.log(total))[:, None], _HIGHEST))
 
         def summed(weights: Floats) -> Any:
             tilted = weights * lift
