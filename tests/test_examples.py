@@ -14,7 +14,8 @@ from confide.inference.kernel import Kernel
 SEAMS = {
     "Ledger.find", "Ledger.foresee", "Ledger.record", "Release.entered", "PerRecord.tabulate", "Pool.pool",
     "Pool.log_prob_with_error", "Route.by_batch", "Route.for_a_posterior", "Route.impossible", "Route.seconds",
-    "Route.information_with_error", "Route.log_likelihood", "Route.traced",
+    "Route.information_with_error", "Route.log_likelihood", "Route.traced", "Route.for_a_look", "Route.quicker",
+    "Route.information", "Route.told", "CountTable.among", "Statistic.averaged_ranks",
 }  # fmt: skip
 
 

@@ -7,7 +7,7 @@ from scipy import stats
 
 import confide as cf
 from confide.likelihood.mean import spectral_information as spectral
-from confide.likelihood.score_integral import Told, certain, fisher, information
+from confide.likelihood.score_integral import Told, certain, information, integrals
 from tests.audit import oracle
 from tests.audit.means import Noise
 from tests.audit.populations import FAMILIES
@@ -24,10 +24,12 @@ def test_parts_of_a_rule_add_up():
     mass[0] = 0.0
     parts = [Told(mass[some], score[some]) for some in (slice(0, 7), slice(7, 2000), slice(2000, None))]
     for told in (parts, [Told(mass[:, None], score[:, None])]):
-        matrix, total = fisher(told)
+        matrix, total, mean, largest = integrals(told)
+        np.testing.assert_allclose(mean, 0, atol=1e-10)
+        np.testing.assert_allclose(largest, [12, 143], rtol=0.01)
         np.testing.assert_allclose(matrix, [[1, 0], [0, 2]], atol=1e-12)
         assert total == pytest.approx(1.0, abs=1e-12)
-    assert not np.any(fisher(certain(2))[0])
+    assert not np.any(integrals(certain(2)).matrix)
 
 
 def test_slopes_beside_the_smallest_numbers_are_scores():
@@ -42,6 +44,17 @@ MODEL = cf.Model(cf.populations.normal_variance(), CHANNEL)
 def test_a_rule_that_has_lost_a_part_of_p_is_refused():
     with pytest.raises(cf.AccuracyError, match=r"integrates to 0\.99"):
         information(MODEL, [[Told(np.full(10, 0.099), np.zeros((10, 1)))]])
+
+
+def test_a_score_whose_mean_is_not_zero_is_refused():
+    """All scores above the mean of y in the place of what belongs there, as where a part of the slope was forgotten."""
+    y = np.linspace(-12, 12, 4001)
+    mass = stats.norm.pdf(y) * (y[1] - y[0])
+    with pytest.raises(cf.AccuracyError, match="and not 0"):
+        information(MODEL, [[Told(mass, np.where(y > 0, 0.5, y)[:, None])]])
+    # what is nothing but rounding is no reason
+    rounding = np.where(np.arange(y.size) % 2, 1e-14, -1e-14 + 1e-24)
+    assert information(MODEL, [[Told(mass, rounding[:, None])]]).item() < 1e-20
 
 
 def test_a_route_may_say_what_a_value_tells_and_leave_the_integral():

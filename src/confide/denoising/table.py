@@ -24,7 +24,12 @@ _LARGEST = 2.0**53
 
 @dataclass(frozen=True)
 class CountTable:
-    """Noisy counts of cells that do not overlap, each named by a label in every column."""
+    """Noisy counts of cells that do not overlap, each named by a label in every column.
+
+    >>> import confide as cf
+    >>> cf.published_counts({"north": 12, "south": -3}, variance=9.0).labels
+    ('north', 'south')
+    """
 
     columns: tuple[str, ...]
     #: the labels of each cell, in the order of the columns

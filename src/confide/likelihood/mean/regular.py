@@ -21,7 +21,7 @@ def require_regular(model: Model, thetas: Any) -> None:
 
     >>> import confide as cf
     >>> twice = cf.Channel(cf.Mean(["x", "1 - 2 * x"], bounds=(0, 1)), cf.Noiseless(), n=100)
-    >>> require_regular(cf.Model(cf.populations.beta(), twice), [[2.0, 3.0]])
+    >>> cf.Model(cf.populations.beta(), twice).log_likelihood([2.0, 3.0], [0.4, 0.2], route="normal")
     Traceback (most recent call last):
     ...
     confide.errors.IncompatibleError: the covariance of the mean of (x, 1 - 2 * x) ... is singular at theta (2.0, ...

@@ -24,7 +24,7 @@ from confide.errors import AccuracyError
 from confide.likelihood.rank.at_once.known_order import KnownOrder
 from confide.likelihood.rank.density import NoisyOrder, finer_panels
 from confide.likelihood.rank.rule import ORDER, Gauss, gauss
-from confide.likelihood.score_integral import Told, fisher
+from confide.likelihood.score_integral import Told, integrals
 from confide.likelihood.value_law.value import TransformedLaw
 
 #: nodes a panel or part of one, of two rules that must agree; they share a compiled function
@@ -57,7 +57,7 @@ def told(noisy: NoisyOrder, thetas: np.ndarray, name: str, of_records: Callable[
         for finer, parts in finer_panels(noisy):
             each = [KnownOrder(finer, theta) if smooth else StepOrder(finer, theta) for theta in thetas]
             found = [_at_order(each, values, order, parts, smooth) for order in _ORDERS]
-            last, better = (np.stack([fisher(parts)[0] for parts in told]) for told in found)
+            last, better = (np.stack([integrals(parts).matrix for parts in told]) for told in found)
             if np.all(np.abs(better - last) <= _allowed(better, thetas)):
                 return found[1]
             whole = of_records()

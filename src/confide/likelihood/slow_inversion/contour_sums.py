@@ -219,8 +219,7 @@ class Fine:
 
         At all frequencies with nodes that are spread for them; at ζ = κ alone without.
         """
-        # nodes without mass, of which a hopeless θ has many, are nothing that the sum is measured by; but where a
-        # support ends some have a slope
+        # nodes without mass are nothing that the sum is measured by; but where a support ends some have a slope
         weights, exponent = record.weights[rows], kappa[:, None] * record.s
         shift = np.where(weights > 0, exponent, -np.inf).max(axis=1)
         total = np.einsum("rj,rj->r", np.exp(np.minimum(exponent - shift[:, None], 0.0)), weights)
