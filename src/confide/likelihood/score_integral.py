@@ -22,8 +22,8 @@ Floats = NDArray[np.float64]
 
 #: the share of the mass and of the information that may be lost, or held by tails whose p has not reached its accuracy
 LARGEST_DOUBT = 1e-6
-#: the mean of a score beside its standard deviation from which a part of the slope of p is missing; and beside the
-#: largest score, where all of it is rounding
+#: the mean of a score beside its standard deviation from which a part of the slope of p is missing; below the other,
+#: by itself or beside the largest score, it is rounding
 _OFF, _ROUNDING = 1e-3, 1e-9
 
 
@@ -96,7 +96,7 @@ def require_whole(model: Model, found: Integrals) -> None:
             f"n = {model.channel.n}; use method='replicates', or 'normal' for an approximation"
         )
     off = np.abs(found.mean)
-    if np.any((off > _OFF * np.sqrt(np.diag(found.matrix))) & (off > _ROUNDING * found.largest)):
+    if np.any((off > _OFF * np.sqrt(np.diag(found.matrix))) & (off > _ROUNDING * np.maximum(found.largest, 1.0))):
         raise AccuracyError(
             f"the score of {model.channel.statistic} with n = {model.channel.n} has the mean {found.mean} and not 0: a "
             "part of it is missing; use method='replicates', or 'normal' for an approximation"
