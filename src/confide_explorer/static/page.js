@@ -62,7 +62,12 @@ addEventListener("pagehide", () => {
   for (const place of document.querySelectorAll("[data-job]")) navigator.sendBeacon(`/job/${place.dataset.job}/leave`);
 });
 
-// on a phone the list of screens is wider than the page
-document.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+// on a phone the list of screens is wider than the page; scrollIntoView would have the keyboard begin at this screen
+const here = document.querySelector("nav [aria-current]");
+const screens = here?.closest("ol");
+if (screens) {
+  const [inner, outer] = [here.getBoundingClientRect(), screens.getBoundingClientRect()];
+  screens.scrollLeft += inner.left + inner.width / 2 - outer.left - outer.width / 2;
+}
 
 follow();

@@ -135,6 +135,14 @@ def test_the_slider_and_a_choice_take_effect_at_once(tab):
     assert page.get_by_label("probability: between").input_value() == "0.1"
 
 
+def test_a_phone_shows_which_screen_it_is(tab):
+    """The list of screens is wider than the page there, and scrolled to where one is."""
+    tab.page.set_viewport_size({"width": 400, "height": 800})
+    page = tab.go(f"/take?{TWO}")
+    box = page.locator("nav [aria-current]").bounding_box()
+    assert 0 <= box["x"] and box["x"] + box["width"] <= 400
+
+
 def test_the_keyboard_reaches_everything(tab):
     """Tab after tab: the skip link first, then whatever can be used, in the order of the page, and each has a name."""
     page = tab.go(f"/statistic?{TWO}")
