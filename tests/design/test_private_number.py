@@ -15,7 +15,7 @@ def found_for(privacy, *, population=EXPONENTIAL, theta=0.4, n=2000, **options):
     return optimize(population, privacy=privacy, n=n, theta=theta, neighbours=ADDED, **options)
 
 
-@pytest.mark.parametrize("privacy", [cf.PureDP(1.0), cf.GDP(0.5)], ids=str)
+@pytest.mark.parametrize("privacy", [pytest.param(cf.PureDP(1.0), marks=pytest.mark.slow), cf.GDP(0.5)], ids=str)
 def test_no_split_or_centre_by_hand_is_better(privacy):
     """By `information` at the assumed n, over splits, centres and clips that are written down."""
     found = found_for(privacy, families=[families.Clip()])

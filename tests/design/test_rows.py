@@ -50,6 +50,7 @@ def test_a_pilot_chooses_bounds_by_its_posterior():
     assert plan.choose(cf.Release(plan.channel, value)).statistic == options[1]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::confide.errors.ApproximationWarning")
 def test_a_study_of_rows(tmp_path):
     """Posterior variances are near those that the information predicts, and cells are found again on disk."""

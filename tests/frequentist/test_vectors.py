@@ -73,6 +73,7 @@ def regression():
     return cf.populations.linear_regression("y", {"x": law}), plain, cf.Release(MOMENTS, value)
 
 
+@pytest.mark.slow
 def test_coefficients(regression):
     population, plain, release = regression
     found, scalars = (cf.estimate(each, release, method="ratio", route="normal") for each in (population, plain))
