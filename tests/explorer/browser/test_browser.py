@@ -140,7 +140,7 @@ def test_a_phone_shows_which_screen_it_is(tab):
     tab.page.set_viewport_size({"width": 400, "height": 800})
     page = tab.go(f"/take?{TWO}")
     box = page.locator("nav [aria-current]").bounding_box()
-    assert 0 <= box["x"] and box["x"] + box["width"] <= 400
+    assert box["x"] >= 0 and box["x"] + box["width"] <= 400
 
 
 def test_the_keyboard_reaches_everything(tab):
