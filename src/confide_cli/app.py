@@ -78,14 +78,15 @@ def compare(
 
 @app.command(epilog="Example: confide optimize --population normal_variance --privacy pure:1 --n 100 --theta 2")
 def optimize(
-    context: typer.Context,
-    study: o.StudyFile = None, population: o.Population = None, privacy: o.Privacy = None, n: o.CountOrPrivate = None,
-    theta: o.Theta = None, prior: o.Prior = None, criterion: o.Criterion = None, family: o.Families = None,
-    assume: o.Assumed = None, key: o.Key = None, report: o.Report = None, as_json: o.Json = False,
+    context: typer.Context, study: o.StudyFile = None, population: o.Population = None, privacy: o.Privacy = None,
+    n: o.CountOrPrivate = None, theta: o.Theta = None, prior: o.Prior = None, criterion: o.Criterion = None,
+    family: o.Families = None, statistic: o.OfRows = None, column_bounds: o.ColumnBounds = None, key: o.Key = None,
+    assume: o.Assumed = None, report: o.Report = None, as_json: o.Json = False,
 ) -> None:  # fmt: skip
     """The best statistic, clipping and mechanism at one guarantee."""
     told = Arguments(study, {"population": population, "privacy": privacy, "n": n, "theta": theta, "prior": prior,
-                         "criterion": criterion, "family": family, "assume": assume, "key": key})  # fmt: skip
+                         "criterion": criterion, "family": family, "assume": assume, "key": key,
+                         "statistic": statistic, "bounds": by_column(None, column_bounds, None)["bounds"]})  # fmt: skip
     from confide_cli import choose
 
     choose.optimize(told, Page(report, context.obj), as_json)

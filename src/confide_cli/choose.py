@@ -11,6 +11,7 @@ from confide.published.codec import encode_channel
 from confide_cli import words
 from confide_cli.build import assumed_of, channel_of, models_of, population_of, privacy_of, where_of
 from confide_cli.page import Page
+from confide_cli.rows import split_at_commas
 from confide_cli.show import emit, say, table
 from confide_cli.study import Arguments, UsageProblem
 
@@ -84,6 +85,8 @@ def optimize(study: Arguments, page: Page, as_json: bool) -> None:
     searched: dict[str, Any] = {}
     if study.get("family") is not None:
         searched["families"] = words.read_families(study.get("family"))
+    if population.rows is not None:
+        searched["families"] = [_means_of_rows(study)]
     if privacy is None:
         study.need("privacy", "pure:1")
     assumed = assumed_of(study)
@@ -149,12 +152,32 @@ def in_words(channel: Any) -> str:
     noise = next(word for word, name in registry.MECHANISMS.items() if name == type(mechanism).__name__)
     options = {name: getattr(mechanism, name, None) for name in registry.MECHANISM_OPTIONS}
     given = ", ".join(f"{name}={value!r}" for name, value in options.items() if value is not None)
-    low, high = statistic.bounds
+    if isinstance(statistic.bounds, tuple):
+        bounds = f"--bounds {statistic.bounds[0]!r} {statistic.bounds[1]!r}"
+    else:
+        bounds = " ".join(f"--bounds {name}={low!r}:{high!r}" for name, (low, high) in statistic.bounds.numbers.items())
     guarantee = "" if mechanism.privacy is None or noise == "noiseless" else f" --privacy {_privacy(mechanism.privacy)}"
     return (
-        f'--statistic "{head}{level} {what}" --bounds {low!r} {high!r} '
+        f'--statistic "{head}{level} {what}" {bounds} '
         f'--mechanism "{noise}{f"({given})" if given else ""}"{guarantee} --n {channel.n or "private"}'
     )
+
+
+def _means_of_rows(study: Arguments) -> Any:
+    """The means whose bounds are searched, and the bounds that are kept; all moments where none are named."""
+    if study.get("family") is not None:
+        raise UsageProblem(
+            "--family is about records of one number; name means of rows by --statistic 'mean age, cost'"
+        )
+    given = study.get("statistic")
+    text = given[0] if isinstance(given, list) and len(given) == 1 else given
+    if text is not None and not (isinstance(text, str) and text.strip().startswith("mean ")):
+        raise UsageProblem("--statistic of rows is one mean here, such as --statistic 'mean age, age * log(cost)'")
+    expressions = None if text is None else split_at_commas(text.strip().removeprefix("mean "))
+    bounds = study.get("bounds")
+    if not isinstance(bounds, dict | None):
+        raise UsageProblem("--bounds of rows name a column, such as --bounds age=18:90")
+    return design.families.RowMeans(expressions, bounds)
 
 
 def _privacy(privacy: Any) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 #: commands whose `--bounds` may be about columns, and the option that it then is
-_COMMANDS = ("release", "information", "compare", "infer", "estimate", "require")
+_COMMANDS = ("release", "information", "compare", "optimize", "infer", "estimate", "require")
 COLUMN_BOUNDS = "--column-bounds"
 
 

@@ -26,6 +26,15 @@ Statistics = Annotated[
     ),
 ]
 OneStatistic = Annotated[list[str] | None, typer.Option("--statistic", metavar="WORDS", help=_STATISTIC)]
+OfRows = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--statistic",
+        metavar="WORDS",
+        help="Of rows with several columns, the means whose bounds are chosen, such as 'mean age, age * log(cost)'; "
+        "--bounds age=18:90 keeps those of a column.",
+    ),
+]
 Bounds = Annotated[tuple[float, float] | None, typer.Option(metavar="LOW HIGH", help="What records are clipped to.")]
 RowBounds = Annotated[
     tuple[float, float] | None,

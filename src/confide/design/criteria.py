@@ -15,12 +15,13 @@ A simplex has one direction fewer than entries: all of it is said of F restricte
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from numpyro.distributions.constraints import simplex
+from numpyro.distributions.constraints import positive_definite, simplex
 from scipy.linalg import null_space
 
 from confide.design.points import Points
@@ -132,10 +133,13 @@ def find_criterion(name: object) -> Criterion:
 
 
 def directions(population: Population) -> Floats:
-    """An orthonormal basis (d, k) of the directions in which θ can move: all of them, but for a simplex."""
+    """An orthonormal basis (d, k) of the directions in which θ can move: not all, of a simplex or a covariance."""
     blocks = []
     for part in population.space:
         whole = np.eye(part.size)
+        if part.constraint is positive_definite:
+            blocks.append(_symmetric(math.isqrt(part.size)))
+            continue
         blocks.append(null_space(np.ones((1, part.size))) if part.constraint is simplex else whole)
     basis = np.zeros((sum(len(block) for block in blocks), sum(block.shape[1] for block in blocks)))
     row = column = 0
@@ -143,3 +147,12 @@ def directions(population: Population) -> Floats:
         basis[row : row + len(block), column : column + block.shape[1]] = block
         row, column = row + len(block), column + block.shape[1]
     return basis
+
+
+def _symmetric(size: int) -> Floats:
+    """The directions (size², size·(size + 1)/2) in which a matrix stays symmetric."""
+    pairs = [(i, j) for i in range(size) for j in range(i, size)]
+    basis = np.zeros((size, size, len(pairs)))
+    for place, (i, j) in enumerate(pairs):
+        basis[i, j, place] = basis[j, i, place] = 1.0 if i == j else 0.5**0.5
+    return basis.reshape(size * size, len(pairs))

@@ -123,7 +123,7 @@ def by_moments(model: Model, points: Points) -> Floats | None:
     channel = model.channel
     noise = channel.law.added
     scalar = channel.statistic.averages and channel.statistic.dimension == 1
-    if not scalar or noise is None or noise.step is not None:
+    if not scalar or model.population.rows is not None or noise is None or noise.step is not None:
         return None
     law = tabulate(model.population, points)
     values = from_statistics(law, [channel.statistic])

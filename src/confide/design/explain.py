@@ -31,7 +31,7 @@ def explain(optimum: Optimum) -> str:
         sentences = [f"{_over(problem)}, {chosen} is the best by {_words(problem)}."]
         sentences.append(f"At {where} it has {_told(winner, problem, at)}")
     statistic = winner.channel.statistic
-    if statistic.averages and statistic.dimension == 1:
+    if statistic.averages and statistic.dimension == 1 and problem.law.population.rows is None:
         sentences.append(_noise_and_clipping(winner, problem, at))
     rivals = [each for each in optimum.candidates[1:] if each.family != winner.family and not each.reason]
     if rivals:

@@ -63,13 +63,15 @@ def _behind(loss: float, best: float, doubt: float, criterion: Criterion) -> boo
 def _judged(each: Candidate, problem: SearchProblem, key: Any) -> Candidate:
     """The candidate with its exact information, or with the reason why it has none."""
     statistic, noise = each.channel.statistic, each.channel.law.added
-    if statistic.averages and statistic.dimension > 1 and noise is not None and noise.exponential:
+    rows = problem.law.population.rows is not None
+    if not rows and statistic.averages and statistic.dimension > 1 and noise is not None and noise.exponential:
         return each.dropped("no exact route serves several numbers with Laplace noise")
     try:
         found = evaluate(Model(problem.law.population, each.channel), problem.law.points, "auto", key, problem.n)
     except (AccuracyError, IncompatibleError) as error:
         return each.dropped(str(error))
-    if not found.information.exact and not problem.private:  # of whom the normal law is all that there is
+    # of vectors of rows, and where n is private, the normal law is all that there is
+    if not (found.information.exact or problem.private or (rows and statistic.dimension > 1)):
         return each.judged(found).dropped("no exact route reaches its accuracy")
     share = found.information.efficiency
     if share is not None and np.any(np.asarray(share) > _WHOLE + 3 * _relative_error(found.information)):

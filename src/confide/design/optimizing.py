@@ -12,12 +12,13 @@ from confide._precision import float64
 from confide._progress import progress
 from confide.channel import Channel
 from confide.design.criteria import Criterion, directions, find_criterion
-from confide.design.families import Clip, ClippedScore, EachClip, Moments, Power, QuantileLevel, Threshold
+from confide.design.families import Clip, ClippedScore, EachClip, Moments, Power, QuantileLevel, RowMeans, Threshold
 from confide.design.judging import judge, ranked
 from confide.design.optimum import Candidate, Optimum
 from confide.design.points import Points, points
 from confide.design.search.family import Family
 from confide.design.search.problem import SearchProblem, SearchResult
+from confide.design.search.rows import RowTable
 from confide.design.search.tabulated import tabulate
 from confide.errors import IncompatibleError, InvalidArgument
 from confide.mechanism import Mechanism
@@ -76,6 +77,9 @@ def optimize(
     `information`: sums of s are then published beside a count, and the split of the budget between them, the centre of
     s and its clips are searched together. They are ranked by the information of the normal law.
 
+    Of a population of rows the bounds of each column are searched: for the expressions of `RowMeans`, and by default
+    for the moments of all columns. They are ranked by the normal law of several means.
+
     >>> import confide as cf
     >>> from confide.design import optimize
     >>> found = optimize(cf.populations.normal_variance(), privacy=cf.GDP(1.0), n=100, theta=2.0, exact=False)
@@ -90,18 +94,19 @@ def optimize(
     """
     if not isinstance(population, Population):
         raise InvalidArgument("population", population, "is not a population", "use populations.normal_variance()")
-    if population.rows is not None:
-        raise IncompatibleError(
-            f"a record is a row of the columns {', '.join(population.rows.names)}, and optimize searches statistics of "
-            "one number; compare channels whose columns have other bounds by cf.compare"
-        )
     if not isinstance(privacy, Privacy):
         raise InvalidArgument("privacy", privacy, "is not a guarantee", "give for example PureDP(1.0)")
     chosen = find_criterion(criterion)
     at = points(population, theta, prior)
     private = _private(neighbours, local)
-    problem = SearchProblem(tabulate(population, at), privacy, check_count(n), chosen, private)
+    if population.rows is not None:
+        _require_means_of_rows(population.rows.names, private or local)
+        families = (RowMeans(),) if families is FAMILIES else families
+    law: Any = tabulate(population, at) if population.rows is None else RowTable(population, at)
+    problem = SearchProblem(law, privacy, check_count(n), chosen, private)
     asked = _families(LOCAL if families is FAMILIES and (local or (problem.n == 1 and not private)) else families)
+    if population.rows is not None and (others := [each for each in asked if not isinstance(each, RowMeans)]):
+        raise InvalidArgument("families", others[0], "is about records of one number", "use RowMeans(expressions)")
     found = _search(problem, asked, _mechanisms(mechanisms), local)
     candidates = [Candidate.of(problem, each) for each in found]
     order = judge(candidates, problem, key) if exact else ranked(candidates, problem.criterion)
@@ -138,6 +143,15 @@ def _private(neighbours: object, local: bool) -> bool:
         problem = "keeps the number of records private, which values of single records tell"
         raise InvalidArgument("neighbours", neighbours, problem, "leave it out, or local=True")
     return neighbours == ADD_REMOVE
+
+
+def _require_means_of_rows(names: tuple[str, ...], unlike: bool) -> None:
+    """Refuse what is not searched where a record is a row."""
+    if unlike:
+        raise IncompatibleError(
+            f"a record is a row of the columns {', '.join(names)}, for which optimize searches means over a public "
+            "number of records; leave out local= and neighbours=, or compare channels of your own by cf.compare"
+        )
 
 
 def _families(families: object) -> list[Family]:

@@ -16,6 +16,7 @@ from confide.design.explain import explain
 from confide.design.search.family import from_statistics
 from confide.design.search.problem import SearchProblem, SearchResult
 from confide.information.result import Information, efficiency
+from confide.statistic.columns import ColumnBounds
 
 #: an approximation that is off by a larger share did not see what it looked at
 _FAR = 0.25
@@ -42,7 +43,8 @@ class Candidate:
         law = problem.law
         channel = Channel(found.statistic, found.mechanism, None if problem.private else problem.n)
         population, thetas = law.population, law.points.thetas
-        whole = None if population.moving else problem.n * np.asarray(population.fisher(thetas))
+        unknown = population.moving or population.rows is not None
+        whole = None if unknown else problem.n * np.asarray(population.fisher(thetas))
         share = efficiency(found.information, whole)
         zero = np.zeros_like(found.information)
         told = Information(thetas, found.information, zero, "approximation", share, population.names, False)
@@ -148,6 +150,8 @@ class Optimum:
         statistic = each.channel.statistic
         if not statistic.averages:
             return float("nan")
+        if self.problem.law.population.rows is not None:  # of which the search saw nothing else
+            return each.approximate.score(CRITERIA["information"])[0]
         values = from_statistics(self.problem.law, [statistic])
         matrices = self.problem.mean_information(values, type(each.channel.mechanism), normal=True)[0]
         return replace(each.approximate, information=replace(each.approximate.information, matrix=matrices)).score(
@@ -198,6 +202,8 @@ def _short(channel: Channel) -> str:
     statistic = channel.statistic
     s = ", ".join(str(transform) for transform in statistic.transforms)
     s = s if statistic.dimension == 1 else f"({s})"
+    if isinstance(statistic.bounds, ColumnBounds):
+        return f"{type(statistic).__name__.lower()} of {s} with {statistic.bounds}"
     low, high = statistic.bounds
     level = f"{statistic.q:g}-" if hasattr(statistic, "q") else ""
     return f"{level}{type(statistic).__name__.lower()} of {s} on [{low:g}, {high:g}]"

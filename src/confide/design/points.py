@@ -122,7 +122,7 @@ def prior_points(prior: Prior) -> Points:
         cube = qmc.Halton(max(len(scalars), 1), rng=0).random(_SEQUENCE)
         for key, part in enumerate(prior.parts):
             if part.event_dim:
-                columns.append(np.asarray(part.sample(jax.random.key(key), (_SEQUENCE,))))
+                columns.append(np.asarray(part.sample(jax.random.key(key), (_SEQUENCE,))).reshape(_SEQUENCE, -1))
             else:
                 columns.append(quantiles(part, cube[:, scalars.index(part)])[:, None])
     thetas = np.concatenate(columns, axis=1)

@@ -138,5 +138,7 @@ def _choose(model: Model) -> Route | None:
     except IncompatibleError:
         return None
     noise = model.channel.law.added
-    closed = model.channel.statistic.dimension > 1 and (noise is None or noise.normal)
+    # of several means of rows the normal law is all there is; of numbers Algorithm 2 does without it
+    serves = noise is None or noise.normal or model.population.rows is not None
+    closed = model.channel.statistic.dimension > 1 and serves
     return None if chosen.approximate and not closed else chosen

@@ -21,7 +21,6 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import ndtr
 
-from confide.errors import IncompatibleError
 from confide.likelihood.inversion.contour import contour, pulled_in
 from confide.likelihood.inversion.frequencies import frequency_grid
 from confide.likelihood.inversion.integral import integrate
@@ -43,6 +42,8 @@ if TYPE_CHECKING:
 #: frequencies of a transform with a normal factor: on a lattice, with a spread of .3 steps, half of them leave 1e-13
 #: and a quarter 7e-5 of log p
 _FREQUENCIES = 1024
+#: values that the information of a vector with Laplace noise is averaged over at all θ together, and least in a set
+_VALUES, _FEWEST = 4096, 8
 
 
 @dataclass(frozen=True)
@@ -75,8 +76,7 @@ class Normal(Route):
 
     def log_prob(self, model: Model, theta: jax.Array, value: jax.Array) -> jax.Array:
         """log p(y | θ) with moving nodes."""
-        s, weights = moving_law(model.population, model.channel.statistic, theta)
-        mean, covariance = moments(s, weights)
+        mean, covariance = moments(*moving_law(model.population, model.channel.statistic, theta))
         return log_density(model.channel.law, value, mean, covariance / model.channel.n)
 
     def log_likelihood(self, model: Model, thetas: Any, values: Any) -> Float[Floats, "thetas values"]:
@@ -106,15 +106,27 @@ class Normal(Route):
     def information(self, model: Model, thetas: Any) -> jax.Array:
         """Closed for Gaussian noise: F_ij = ∂_iμᵀ H⁻¹ ∂_jμ + ½ tr(H⁻¹ ∂_iH H⁻¹ ∂_jH), H = Σ_s/n + σ²I."""
         noise = model.channel.law.added
-        if model.channel.statistic.dimension > 1 and noise is not None and not noise.normal:
-            raise IncompatibleError(
-                f"the information of {model.channel.statistic} under Laplace noise has no closed form; use Gaussian "
-                "noise, or method='replicates' for a column of its own"
-            )
+        if _vector_of_laplace(model):
+            return jnp.asarray(self.information_with_error(model, thetas)[0])
         if model.channel.law.noiseless or noise.normal:  # type: ignore[union-attr]
             require_regular(model, thetas)
             return _closed(model, np.asarray(thetas))
         return super().information(model, thetas)
+
+    def information_with_error(
+        self, model: Model, thetas: Any, *, size: int | None = None, key: Any = None
+    ) -> tuple[Floats, Floats]:
+        """Of a vector with Laplace noise the mean over `size` values y at all θ together, whose error is theirs."""
+        if not _vector_of_laplace(model):
+            return super().information_with_error(model, thetas, size=size, key=key)
+        thetas, n = np.asarray(thetas), float(model.channel.n)
+        record = law_for(model.population, model.channel.statistic, thetas)
+        _, variance, d_mean, d_variance = _derivatives(record, thetas)
+        noise: Any = model.channel.law.added
+        share = max((_VALUES if size is None else size) // (len(thetas) * scale_mixture.SCRAMBLES), _FEWEST)
+        sizes = noise.scale, 1 << (share - 1).bit_length()
+        found = np.asarray(scale_mixture.informations(variance / n, d_mean, d_variance / n, *sizes))
+        return found.mean(axis=0), found.std(axis=0, ddof=1) / math.sqrt(len(found))
 
     def told(self, model: Model, thetas: Any) -> Iterator[Iterable[Tells]]:
         """Of scalar noise: about the location and spread of S, carried to θ by the chain rule."""
@@ -130,6 +142,12 @@ class Normal(Route):
         mass, score = _scores(law, mean[:, 0], spread**2, *_y_rule(law, mean[:, 0], spread, noise))
         carried = np.stack([d_mean[:, 0], d_variance[:, 0, 0] / n], axis=1)  # (M, 2, d)
         yield from ([Told(*parts)] for parts in zip(np.asarray(mass), np.asarray(score) @ carried, strict=True))
+
+
+def _vector_of_laplace(model: Model) -> bool:
+    """Whether several means have Laplace noise, so that nothing is in closed form."""
+    noise = model.channel.law.added
+    return noise is not None and model.channel.statistic.dimension > 1 and not noise.normal
 
 
 def log_density(law: Any, value: jax.Array, mean: jax.Array, covariance: jax.Array) -> jax.Array:

@@ -10,7 +10,8 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 from confide.errors import AccuracyError
 from confide.expression.switches import jumps, switches, variables
@@ -121,6 +122,31 @@ def layout(population: Population, statistic: Statistic) -> RowLayout:
         axes.append(Axis(name, laws[name], bounds.get(name), any(name in laws[o].needs for o in later), kinks, cuts))
     with_seen = tuple(_seen(axis, axes[place + 1 :]) for place, axis in enumerate(axes))
     return RowLayout(with_seen, tuple(bounds.items()), any(map(jumps, trees)) or len(trees) < statistic.dimension)
+
+
+def moved(at: RowLayout, ends: Mapping[str, tuple[Any, Any]]) -> RowLayout:
+    """The same with columns clipped elsewhere, within the bounds that it was made for: ends may be traced.
+
+    What is known without θ stays: which columns are integrated, where expressions switch, which values of discrete
+    columns are listed.
+    """
+    old = dict(at.bounds)
+    new = {name: ends.get(name, pair) for name, pair in old.items()}
+
+    def elsewhere(name: str, value: Any) -> Any:
+        return next((end for end, before in zip(new[name], old[name], strict=True) if value == before), value)
+
+    def of(axis: Axis) -> Axis:
+        later = [tuple((name, elsewhere(name, value)) for name, value in cut.later) for cut in axis.cuts]
+        cuts = tuple(Cut(cut.tree, values) for cut, values in zip(axis.cuts, later, strict=True))
+        if axis.ends is None or axis.discrete:
+            return replace(axis, cuts=cuts)
+        kinks = tuple(elsewhere(axis.name, kink) for kink in axis.kinks)
+        return replace(axis, ends=new[axis.name], kinks=kinks, cuts=cuts)
+
+    axes = [of(axis) for axis in at.axes]
+    with_seen = tuple(_seen(axis, axes[place + 1 :]) for place, axis in enumerate(axes))
+    return RowLayout(with_seen, tuple(new.items()), at.jumps)
 
 
 def _needed(rows: RowLaw, wanted: set[str]) -> set[str]:

@@ -8,6 +8,7 @@ scrambled Sobol points (`points`).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -20,7 +21,7 @@ from confide.expression.switches import variables
 from confide.likelihood.record_law.rows import axis as axes
 from confide.likelihood.record_law.rows import points
 from confide.likelihood.record_law.rows.axis import AxisNodes, Fineness
-from confide.likelihood.record_law.rows.layout import Axis, RowLayout, layout
+from confide.likelihood.record_law.rows.layout import Axis, RowLayout, layout, moved
 from confide.likelihood.record_law.slopes import moves
 from confide.population import Population
 from confide.population.space import split
@@ -60,6 +61,23 @@ def _row_law(
     seen, weights = _nodes(population, at, theta, fineness)
     s = statistic.values({name: seen[name] for name, _ in at.bounds})
     return jnp.atleast_2d(s if statistic.dimension == 1 else s.T), weights
+
+
+def rows_within(
+    population: Population,
+    at: RowLayout,
+    ends: Mapping[str, tuple[jax.Array, jax.Array]],
+    theta: jax.Array,
+    fineness: Fineness = FINENESS,
+) -> tuple[Row, jax.Array]:
+    """The columns (J,) clipped to these ends, which may be traced, and weights (J,), inside a trace.
+
+    The layout is one of a statistic whose bounds hold all ends that are asked for.
+    """
+    _require_slopes(at)
+    here = moved(at, ends)
+    seen, weights = _nodes(population, here, theta, fineness)
+    return _clipped(here, seen), weights
 
 
 @partial(jax.jit, static_argnums=(0, 1))
