@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import functools
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -103,6 +103,16 @@ class WindowPool(NamedTuple):
     low: jax.Array
     high: jax.Array
 
+    def first(self, count: int) -> WindowPool:
+        """The first windows of each batch: the beginning of a Sobol sequence is one too."""
+        return self._replace(zeta=self.zeta[:, :count], log_weight=_scaled(self.log_weight[:, :count]))
+
+
+def _scaled(log_weight: Any) -> Any:
+    """Weights whose mean is one."""
+    mean = special.logsumexp(np.asarray(log_weight)) - np.log(log_weight.size)
+    return log_weight - mean
+
 
 def _blocks(cap: int) -> list[slice]:
     """1, 3, 9, … ranks, outwards."""
@@ -140,8 +150,8 @@ def _simulate(n: int, rank: int, cap: int, length: int, seed: bytes) -> WindowPo
     with jax.enable_x64(True):
         generator = np.random.default_rng(np.frombuffer(seed, dtype=np.uint32))
         level, above, below = _numbers(generator, length, cap)
-        middles = wider_middles(level, n, rank)
-        pool: WindowPool = numbers_of(_laid_out, *middles, above, below, Ranks(float(n), float(rank)))
+        middle, log_weight = wider_middles(level, n, rank)
+        pool: WindowPool = numbers_of(_laid_out, middle, _scaled(log_weight), above, below, Ranks(float(n), float(rank)))
         return pool
 
 
