@@ -151,7 +151,9 @@ def _simulate(n: int, rank: int, cap: int, length: int, seed: bytes) -> WindowPo
         generator = np.random.default_rng(np.frombuffer(seed, dtype=np.uint32))
         level, above, below = _numbers(generator, length, cap)
         middle, log_weight = wider_middles(level, n, rank)
-        pool: WindowPool = numbers_of(_laid_out, middle, _scaled(log_weight), above, below, Ranks(float(n), float(rank)))
+        pool: WindowPool = numbers_of(
+            _laid_out, middle, _scaled(log_weight), above, below, Ranks(float(n), float(rank))
+        )
         return pool
 
 
