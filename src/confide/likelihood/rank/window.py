@@ -32,7 +32,6 @@ import jax.numpy as jnp
 import numpy as np
 from jax.nn import log_sigmoid, sigmoid
 from scipy import special
-from scipy.stats import qmc
 
 from confide._compile import FAST_COMPILE, numbers_of
 from confide.likelihood.value_law.table import QuantileTable, StepTable
@@ -122,6 +121,8 @@ def _blocks(cap: int) -> list[slice]:
 
 def _numbers(generator: np.random.Generator, length: int, cap: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Levels of the middles (batches, L), and exponentials (batches·L, K) for either side."""
+    from scipy.stats import qmc  # takes longer to load than most answers that need no windows
+
     blocks = _blocks(cap)
     exponent = (length - 1).bit_length()
     sobol = [qmc.Sobol(1 + 2 * len(blocks), rng=generator) for _ in range(BATCHES)]
