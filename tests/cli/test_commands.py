@@ -101,6 +101,16 @@ def test_compare_by_options_and_by_a_study(confide, result, tmp_path):
     assert "Best by expected variance: mean x**2 on -3.2 3.2." in printed
 
 
+@pytest.mark.slow
+def test_optimize_of_rows_chooses_bounds_by_column(result, confide):
+    rows = ("--population", "independent(a=normal, b=bernoulli)", "--privacy", "zcdp:0.5", "--n", "500", "--theta", "0,1,0.4")
+    found = result("optimize", *rows, "--statistic", "mean a, a**2, b", "--bounds", "a=-2:3")
+    valid("optimize", found)
+    assert "--bounds a=-2.0:3.0 --bounds b=0.0:1.0" in found["words"]
+    code, _, said = confide("optimize", *rows, "--family", "clip")
+    assert code == 2 and "records of one number" in said
+
+
 def test_optimize_gives_words_that_release_takes(result, confide, people):
     found = result("optimize", "--population", "bernoulli", "--privacy", "pure:1", "--n", "100", "--theta", "0.3")
     valid("optimize", found)

@@ -60,6 +60,7 @@ def test_bounds_are_those_of_brute_force():
     assert reached <= best / 0.98
 
 
+@pytest.mark.slow
 def test_noise_is_of_the_certified_sensitivity():
     """Whatever the search saw between points: what is published is calibrated to what is proved."""
     family = cf.families.RowMeans(["a", "a * b", "abs(a - b)"], {"b": (-1, 2)})

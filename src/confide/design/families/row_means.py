@@ -64,7 +64,7 @@ class RowMeans(Family):
     def texts(self, population: Population, bounds: Mapping[str, Pair]) -> list[str]:
         """The expressions of a statistic with these bounds."""
         if self.expressions is not None:
-            return [self.expressions] if isinstance(self.expressions, str) else list(self.expressions)
+            return _listed(self.expressions)
         return _moments(
             population, {name: _standardised(name, *bounds[name]) for name in self.unit(population, bounds)}
         )
@@ -231,9 +231,14 @@ def _rows_of(population: Population) -> RowLaw:
     return population.rows
 
 
+def _listed(expressions: Any) -> list[str]:
+    """Texts of one expression or several."""
+    return [str(each) for each in ([expressions] if isinstance(expressions, str | Expression) else expressions or ())]
+
+
 def _used(family: RowMeans, names: tuple[str, ...]) -> tuple[str, ...]:
     """The columns that the expressions are about."""
-    texts = [family.expressions] if isinstance(family.expressions, str) else list(family.expressions or ())
+    texts = _listed(family.expressions)
     if not texts:
         raise InvalidArgument("expressions", texts, "is empty", "give at least one expression, or leave it out")
     used = set().union(*(variables(Expression(text, names).tree) for text in texts))
