@@ -34,7 +34,7 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--task", action="append", choices=list("abcdefg"), help="only this one; may be repeated")
+    parser.add_argument("--task", action="append", choices=list("abcdefgh"), help="only this one; may be repeated")
     parser.add_argument("--contender", action="append", help="only names that begin so, and auto, which has the truth")
     parser.add_argument("--quick", action="store_true", help=f"n ≤ {QUICK_N} and a third of the time")
     parser.add_argument("--check", action="store_true", help="compare a subset with what is recorded; exit 1 if worse")
@@ -51,7 +51,7 @@ def chosen(asked: argparse.Namespace) -> list[Any]:
     return [
         cell
         for cell in (CHECKED if asked.check else cells())
-        if cell.task in (asked.task or "abcdefg") and (not asked.quick or cell.n <= QUICK_N)
+        if cell.task in (asked.task or "abcdefgh") and (not asked.quick or cell.n <= QUICK_N)
         if cell.contender.startswith(names)
     ]
 

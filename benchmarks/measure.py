@@ -27,6 +27,8 @@ def quality(runs: list[Draws], seconds: list[float], truth: Truth | None) -> dic
     from confide.inference.diagnostics import integrated_autocorrelation
 
     first, total = runs[0], sum(seconds)
+    if first.effective is not None:
+        return {"rate": sum(run.effective or 0.0 for run in runs) / total, "to_1pct": None}
     if first.mean is not None and first.sd is not None:
         size = sum(run.theta.shape[0] * run.theta.shape[1] for run in runs)
         off = _off(first.mean, first.sd, truth)

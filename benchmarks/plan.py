@@ -55,6 +55,13 @@ TASKS = {"mean": "a", "median": "b", "maximum": "b", "local": "c", "moments": "d
 #: studies as a user asks for one, each of a channel of its own
 STUDIES = ("study, hardly clipped", "study, clipped", "study, exponential median")
 
+#: a regression with five parameters from moments of rows
+OF_ROWS = (
+    Cell("h", "regression", 10**3, "infer"),
+    Cell("h", "regression", 10**5, "infer"),
+    Cell("h", "regression", 10**3, "NUTS on (θ, rows)"),
+)
+
 
 def cells() -> list[Cell]:
     """Everything, `auto` first for each problem and size, as it brings the truth."""
@@ -74,6 +81,7 @@ def cells() -> list[Cell]:
         Cell("e", "mean", 100, "Algorithm 1"),
         Cell("f", "mean", 100, "study"),
         *(Cell("g", "mean", 100, name) for name in STUDIES),
+        *OF_ROWS,
     ]
 
 
@@ -94,6 +102,7 @@ CHECKED = (
     Cell("e", "mean", 10**2, "Algorithm 1"),
     Cell("f", "mean", 10**2, "study"),
     *(Cell("g", "mean", 10**2, name) for name in STUDIES[:2]),
+    *OF_ROWS,
 )
 #: of a quick run: what is small
 QUICK_N = 10**3

@@ -6,6 +6,7 @@
 | b | Sec 5.4: median or maximum of abs(x), Laplace noise on the smooth sensitivity at (5, 10⁻⁴) |
 | c | Sec 5.5: one noisy abs(x) per record, ε = 5 |
 | d | mean and variance of a normal population from two noisy moments |
+| h | a regression with five parameters from five noisy moments of two columns |
 """
 
 from __future__ import annotations
@@ -112,10 +113,21 @@ def moments(n: int) -> Problem:
     return Problem("d", "moments", n, population, channel, lambda: [0.4, 2.3], prior, lambda _: 0.0, [0.4, 2.14])
 
 
+def regression(n: int) -> Problem:
+    """Task h: five moments of two columns."""
+    from benchmarks.rows import MOMENTS, PRIOR, ROWS, TRUTH
+
+    channel = cf.Channel(MOMENTS, cf.Gaussian(cf.ZCDP(0.5)), n=n)
+    return Problem(
+        "h", "regression", n, ROWS, channel, lambda: cf.Model(ROWS, channel).simulate(0, TRUTH), PRIOR, lambda _: 0.0
+    )
+
+
 PROBLEMS: dict[str, Callable[[int], Problem]] = {
     "mean": mean,
     "median": median,
     "maximum": maximum,
     "local": local,
     "moments": moments,
+    "regression": regression,
 }

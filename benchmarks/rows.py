@@ -47,20 +47,25 @@ def release(mechanism, n):
     return cf.Release(channel, cf.Model(ROWS, channel).simulate(0, TRUTH))
 
 
+def inferred(given, key):
+    """A posterior, as a user asks for it."""
+    return cf.infer(ROWS, given, PRIOR, key=key)
+
+
 def by_infer(given, clock, repeats):
     """Seconds of warm runs, and the least effective draws of each."""
-    cf.infer(ROWS, given, PRIOR, key=0)
+    inferred(given, 0)
     seconds, draws = [], []
     for key in range(1, repeats + 1):
         began = clock()
-        found = cf.infer(ROWS, given, PRIOR, key=key)
+        found = inferred(given, key)
         seconds.append(clock() - began)
         draws.append(min(float(np.min(ess)) for ess in found.diagnostics.ess.values()))
     return np.asarray(seconds), np.asarray(draws)
 
 
-def by_nuts(given, clock, warmup, draws):
-    """Seconds of a warm run of one chain on (θ, rows), warm-up included, and its least effective draws."""
+def sampler(given, warmup, draws):
+    """A function of a key: one chain on (θ, rows), which returns draws of the intercept and the least effective number."""
     n, scale = given.channel.n, float(given.channel.law.noise.scale)
 
     def model():
@@ -85,12 +90,23 @@ def by_nuts(given, clock, warmup, draws):
         num_chains=1,
         progress_bar=False,
     )
-    chain.run(jax.random.key(0))
+
+    def run(key):
+        with jax.enable_x64(True):
+            chain.run(jax.random.key(key))
+            found = {name: np.asarray(chain.get_samples()[name])[None] for name in start}
+        return found["intercept"][..., None], min(float(effective_sample_size(each)) for each in found.values())
+
+    return run
+
+
+def by_nuts(given, clock, warmup, draws):
+    """Seconds of a warm run of one chain, warm-up included, and its least effective draws."""
+    run = sampler(given, warmup, draws)
+    run(0)
     began = clock()
-    chain.run(jax.random.key(1))
-    found = {name: np.asarray(chain.get_samples()[name])[None] for name in start}
-    seconds = clock() - began
-    return seconds, min(float(effective_sample_size(each)) for each in found.values())
+    _, effective = run(1)
+    return clock() - began, effective
 
 
 def main() -> None:
@@ -107,8 +123,7 @@ def main() -> None:
     seconds, draws = by_infer(at_1000, clock, 3)
     rate = float(np.median(draws / seconds))
     print(f"n = 1000, infer: {np.median(seconds):.2f} s, {rate:,.0f} effective draws a second", flush=True)
-    with jax.enable_x64(True):
-        nuts_seconds, nuts_draws = by_nuts(at_1000, clock, steps, steps)
+    nuts_seconds, nuts_draws = by_nuts(at_1000, clock, steps, steps)
     nuts_rate = nuts_draws / nuts_seconds
     print(f"n = 1000, NUTS on (θ, rows): {nuts_seconds:.1f} s for {nuts_draws:,.0f}, {nuts_rate:.2g} a second")
     print(f"ratio {rate / nuts_rate:,.0f} (wanted 20)")

@@ -12,13 +12,17 @@ import numpy as np
 
 
 class Draws(NamedTuple):
-    """Draws (chains, draws, d), the share of the time that went into warm-up, and moments where they are integrated."""
+    """Draws (chains, draws, d), the share of the time that went into warm-up, and moments where they are integrated.
+
+    `effective` is how many independent ones they are worth, where the contender says so.
+    """
 
     theta: np.ndarray
     warmup: float = 0.0
     steps: int = 0
     mean: np.ndarray | None = None
     sd: np.ndarray | None = None
+    effective: float | None = None
 
 
 class Truth(NamedTuple):
@@ -61,4 +65,6 @@ WHERE = {
     "study, hardly clipped": ("studies", "unclipped"),
     "study, clipped": ("studies", "clipped"),
     "study, exponential median": ("studies", "exponential_median"),
+    "infer": ("of_rows", "inferred"),
+    "NUTS on (θ, rows)": ("of_rows", "nuts"),
 }
