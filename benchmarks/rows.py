@@ -65,7 +65,7 @@ def by_infer(given, clock, repeats):
 
 
 def sampler(given, warmup, draws):
-    """A function of a key: one chain on (θ, rows), which returns draws of the intercept and the least effective number."""
+    """A function of a key: one chain on (θ, rows), its draws of the intercept, and how many it is worth at least."""
     n, scale = given.channel.n, float(given.channel.law.noise.scale)
 
     def model():

@@ -70,8 +70,9 @@ def _judged(each: Candidate, problem: SearchProblem, key: Any) -> Candidate:
         found = evaluate(Model(problem.law.population, each.channel), problem.law.points, "auto", key, problem.n)
     except (AccuracyError, IncompatibleError) as error:
         return each.dropped(str(error))
-    # of vectors of rows, and where n is private, the normal law is all that there is
-    if not (found.information.exact or problem.private or (rows and statistic.dimension > 1)):
+    # of vectors of rows, of many columns, and where n is private, the normal law is all that there is
+    best = problem.private or (rows and (statistic.dimension > 1 or bool(found.information.note)))
+    if not (found.information.exact or best):
         return each.judged(found).dropped("no exact route reaches its accuracy")
     share = found.information.efficiency
     if share is not None and np.any(np.asarray(share) > _WHOLE + 3 * _relative_error(found.information)):
