@@ -17,6 +17,7 @@ from confide.design.evaluate import evaluate
 from confide.design.optimum import Candidate
 from confide.design.search.problem import SearchProblem
 from confide.errors import AccuracyError, IncompatibleError
+from confide.likelihood.record_law.rows.points import why_not_exact
 from confide.model import Model
 
 #: how far an approximation may be off, unless shown otherwise: a share, and one of 1/n; for means, and for the rest
@@ -71,8 +72,8 @@ def _judged(each: Candidate, problem: SearchProblem, key: Any) -> Candidate:
     except (AccuracyError, IncompatibleError) as error:
         return each.dropped(str(error))
     # of vectors of rows, of many columns, and where n is private, the normal law is all that there is
-    best = problem.private or (rows and (statistic.dimension > 1 or bool(found.information.note)))
-    if not (found.information.exact or best):
+    sampled = rows and why_not_exact(problem.law.population, statistic) is not None
+    if not (found.information.exact or problem.private or sampled or (rows and statistic.dimension > 1)):
         return each.judged(found).dropped("no exact route reaches its accuracy")
     share = found.information.efficiency
     if share is not None and np.any(np.asarray(share) > _WHOLE + 3 * _relative_error(found.information)):
