@@ -131,7 +131,7 @@ def _records(plan: Plan, source: Source, part: Part | str | None, missing: Missi
         table = table.filter(_is_present(table, plan))
     if statistic.tallies:
         return sorted_into_cells(statistic, table, _is_present(table, plan))
-    return quantised(plan.channel, plan.grid, table, source.engine)
+    return quantised(plan.channel, plan.grid, table, source.engine, constants)
 
 
 def _is_present(table: Any, plan: Plan) -> Any:

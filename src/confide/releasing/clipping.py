@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from confide.expression.database import double
+from confide.expression.tree import Call, Number, Tree, Variable, integer_exponent, nodes
 from confide.statistic import Statistic
 from confide.statistic.columns import bounds_by_name
 
+#: operations of which a null makes a null, as every engine's reader writes them
+_ARITHMETIC = ("add", "subtract", "multiply", "divide", "negative", "absolute")
 _LARGEST = sys.float_info.max
 
 
@@ -49,14 +52,34 @@ def _clip(column: Any, low: float, high: float, otherwise: float | None) -> Any:
     return ibis.cases(*branches, else_=ibis.null("float64") if otherwise is None else double(otherwise))
 
 
-def filled(statistic: Statistic, table: Any) -> tuple[Any, dict[str, str]]:
+def filled(
+    statistic: Statistic, table: Any, constants: Mapping[str, float], trees: Iterable[Tree]
+) -> tuple[Any, dict[str, str]]:
     """The clipped columns with an end of their bounds for what is missing, and what these columns are called.
 
     A record that lacks a value is counted as such, but before it is refused an engine computes s of it. A null is no
     number within the bounds: `max(a, null)` is a, and `null > 0` is false, where intervals know what a number gives. So
     s might be undefined, or too large for an integer, by what the record's other columns hold, and an error would tell.
+    Arithmetic alone makes null of null in every engine, and a column with a public constant has none.
     """
     columns, found = engine_columns(statistic), {}
-    for name, (low, _) in bounds_by_name(statistic).items():
-        found[f"whole_{columns[name]}"] = table[columns[name]].coalesce(double(low))
-    return table.mutate(**found), {name: f"whole_{column}" for name, column in columns.items()}
+    if not all(map(_is_arithmetic, trees)):
+        for name, (low, _) in bounds_by_name(statistic).items():
+            if name not in constants:
+                found[f"whole_{columns[name]}"] = table[columns[name]].coalesce(double(low))
+    names = {name: whole if (whole := f"whole_{column}") in found else column for name, column in columns.items()}
+    return (table.mutate(**found) if found else table), names
+
+
+def _is_arithmetic(tree: Tree) -> bool:
+    """Whether nothing else than sums, products, quotients and sizes is computed."""
+    for node in nodes(tree):
+        match node:
+            case Number() | Variable():
+                continue
+            case Call("power", (_, Number(exponent))) if integer_exponent(exponent) is not None:
+                continue
+            case Call(operation, _) if operation in _ARITHMETIC:
+                continue
+        return False
+    return True

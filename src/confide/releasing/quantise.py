@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
@@ -181,12 +182,15 @@ def _too_fine(channel: Channel) -> IncompatibleError:
     )
 
 
-def quantised(channel: Channel, grid: StepGrid, table: Any, engine: str) -> Any:
+def quantised(
+    channel: Channel, grid: StepGrid, table: Any, engine: str, constants: Mapping[str, float] | None = None
+) -> Any:
     """The table with a column q0, q1, … of 64-bit integers for each coordinate of s, clamped to the grid's ends.
 
     s of clipped numbers is rounded and clamped as an integer, which is what the guarantee rests on.
     """
-    table, columns = filled(channel.statistic, table)
+    trees = [transform.tree for transform in channel.statistic.transforms if isinstance(transform, Expression)]
+    table, columns = filled(channel.statistic, table, constants or {}, trees)
     rounded = {}
     # as few stages as can be: they lie within each other, and hundreds of them nobody can write down
     for index, transform in enumerate(channel.statistic.transforms):

@@ -78,7 +78,7 @@ def infinity_clipped(patch):
 
 def null_computed(patch):
     """An expression is computed of what is missing: `max(a, null)` is a, which intervals know nothing of."""
-    patch.setattr(quantise, "filled", lambda statistic, table: (table, aggregate.engine_columns(statistic)))
+    patch.setattr(quantise, "filled", lambda statistic, table, *_: (table, aggregate.engine_columns(statistic)))
 
 
 def winsorized(patch):

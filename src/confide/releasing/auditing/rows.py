@@ -106,7 +106,7 @@ class RowNeighbours:
 
     @property
     def refused(self) -> bool:
-        """Whether each of the tables lacks a value that nothing was said about: a refusal must say that, and no more."""
+        """Whether each table lacks a value that nothing was said about: a refusal must say that, and no more."""
         held = [cell for variant in self.cells for _, row in variant.rows for cell in row]
         return self.missing is None and any(cell.means is not None and math.isnan(cell.means) for cell in held)
 
