@@ -99,3 +99,27 @@ def test_what_cannot_be_taken_out():
     lattice = cf.Channel(cf.Mean("x", (0, 1)), cf.Laplace(scale=0.1, step=0.1), n=10)
     with pytest.raises(cf.IncompatibleError, match="lattice"):
         cf.Release(lattice, 0.3, missing=1.0).present(missing=2)
+
+
+@pytest.mark.parametrize(
+    ("statistic", "value", "told"),
+    [
+        (cf.Mean("x", (0, 1)), 41.72, "41.72 was published of the mean of x, which lies between 0 and 1"),
+        (cf.Median("x", (0, 60)), -7.5, "-7.5 was published of the median of x, which lies between 0 and 60"),
+    ],
+)
+def test_a_number_that_noise_does_not_explain_is_warned_of(statistic, value, told):
+    """Percent where shares were meant: the posterior was as sharp as any, at the edge."""
+    release = cf.Release(cf.Channel(statistic, cf.Laplace(scale=0.01), n=500), value)
+    with pytest.warns(cf.NoiseWarning, match=told) as said:
+        cf.infer(cf.populations.exponential(), release, {"rate": dist.Gamma(2.0, 2.0)}, draws=100)
+    assert [each.filename for each in said if each.category is cf.NoiseWarning] == [__file__]
+
+
+@pytest.mark.parametrize("value", [-0.19, 0.5, 1.19])
+def test_what_noise_explains_is_not_warned_of(value):
+    """Beyond 20.7 scales lies a share of 1e-9 of Laplace noise."""
+    release = cf.Release(cf.Channel(cf.Mean("x", (0, 1)), cf.Laplace(scale=0.01), n=500), value)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", cf.NoiseWarning)
+        cf.infer(BITS, release, PRIOR, draws=100)

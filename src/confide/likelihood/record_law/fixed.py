@@ -228,7 +228,7 @@ def _cut_by_phase(
 def _halve(
     population: Population, statistic: Statistic, first: Floats, edges: Floats, thetas: Floats, tilts: Tilts
 ) -> tuple[Floats, Floats]:
-    """Halve the first panels until their integrals stand still: of p, p·s and p·s², and of p tilted by e^{κs} (κ per θ).
+    """Halve the first panels until their integrals stand still: of p, p·s, p·s², and of p tilted by e^{κs} (κ per θ).
 
     Where the density or s may be singular, at `edges`, panels are graded.
     """
