@@ -78,17 +78,17 @@ def test_normal_laplace_by_quadrature():
 
 
 def test_many_theta_share_panels(monkeypatch):
-    """The mean of exponential records is a gamma variable; a scan of 60 rates, from narrow laws of y to wide ones."""
+    """The mean of exponential records is a gamma variable: a scan of rates, and two that are far from all others."""
     model = model_of(P.exponential(), cf.Mean("x", bounds=(0, 900)), cf.Laplace(scale=0.7), 25)
     route, asked = choose_route(model), []
     inverted = type(route).log_likelihood
     monkeypatch.setattr(type(route), "log_likelihood", lambda self, *args: asked.append(args) or inverted(self, *args))
-    rates, y = np.geomspace(2.0, 0.05, 60)[::-1], np.asarray([0.4, 3.0, 12.0])
+    rates, y = np.concatenate([[0.05, 2.0], np.geomspace(0.8, 0.4, 24)]), np.asarray([0.4, 3.0, 12.0])
     with jax.enable_x64(True):
         below, above = tails(route, model, rates[:, None], y)
     assert len(asked) < len(rates)  # one by one it would be asked twice at each
     np.testing.assert_allclose(below + above, 1.0, atol=1e-8)
-    for row in (0, 7, 31, 32, 59):
+    for row in (0, 1, 2, 11, 12, 25):
         mean = stats.gamma(25, scale=1 / (25 * rates[row]))
         for column, v in enumerate(y):
             least, most = mean.ppf([1e-15, 1 - 1e-15])
