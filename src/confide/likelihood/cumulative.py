@@ -34,8 +34,9 @@ Floats = NDArray[np.float64]
 
 #: what a panel may be off by, in how many rounds of halving, and how many panels there may be
 _RESOLVED, _ROUNDS, _MOST_PANELS = 1e-10, 24, 4000
-#: θ that share panels: how many, how far apart their means may be in spreads, and how unlike the spreads. A scan of a
-#: confidence set of 300 θ has 30 such groups; twice as far apart, panels are halved once more
+#: θ that share panels: how many, how far apart their means may be in spreads, and how unlike the spreads. More of them
+#: ask the route less often, and halve panels for each other: the example of `estimate`, whose scan is of 289 θ, takes
+#: 1.6 s of one processor once all is compiled, where 13.3 s were taken one by one
 _TOGETHER, _APART, _ALIKE = 16, 1.0, 1.25
 #: how far both tails may be from adding up to one
 _WHOLE = 1e-7
@@ -124,7 +125,8 @@ def _groups(model: Model, thetas: Floats) -> Iterator[tuple[NDArray[np.intp], Fl
 def _neighbours(mean: Floats, wide: Floats) -> list[NDArray[np.intp]]:
     """Places of means that are near each other, of spreads that are alike."""
     order = np.argsort(mean)
-    found, start = [], 0
+    found: list[NDArray[np.intp]] = []
+    start = 0
     for i in range(1, order.size + 1):
         spreads = wide[order[start : i + 1]]
         far = i < order.size and mean[order[i]] - mean[order[start]] > _APART * spreads.min()
