@@ -145,31 +145,3 @@ def test_a_density_that_is_infinite_where_the_support_ends_at_a_bound():
     channel = cf.Channel(cf.Mean("x / (1 + x**2)", bounds=(1, 2)), cf.Laplace(scale=0.1), n=2)
     found = cf.Model(cf.populations.beta(), channel).log_likelihood((0.5, 0.5), [0.5, 0.7])
     np.testing.assert_allclose(found, [np.log(5), np.log(5) - 2], rtol=1e-9)
-
-
-@pytest.mark.parametrize(("loc", "scale"), [(0.0, 0.05), (2.0, 1e-3), (8.0, 1e-4)])
-def test_a_law_far_narrower_than_its_bounds_is_found_wherever_it_lies(loc, scale):
-    """No node of the first panels saw it, so that nothing was halved and it was refused.
-
-    Above all that the mean can be Laplace noise of scale b has the density e^{−y/b} (E e^{X/nb})ⁿ/2b.
-    """
-    channel = cf.Channel(cf.Mean("x", (0, 60_000)), cf.Laplace(cf.PureDP(1.0)), 1000)
-    z, weight = np.polynomial.hermite_e.hermegauss(80)
-    b, y = 60.0, 1.2 * np.exp(loc + scale**2 / 2) + 100.0
-    each = (weight / weight.sum()) @ np.expm1(np.exp(loc + scale * z) / (1000 * b))
-    expected = 1000 * np.log1p(each) - y / b - np.log(2 * b)
-    found = cf.Model(cf.populations.lognormal(), channel).log_likelihood([loc, scale], y, route="spectral")
-    assert float(found) == pytest.approx(expected, abs=1e-8)
-
-
-@pytest.mark.filterwarnings("error::RuntimeWarning")
-def test_what_comes_back_a_period_away_is_bounded_with_weights_next_to_nothing():
-    """Scipy's weighted sum of exponentials divides by the weight of the largest: infinity less infinity was let through."""
-    channel = cf.Channel(cf.Mean("x", (0, 60_000)), cf.Laplace(cf.PureDP(1.0)), 1000)
-    thetas = np.stack([np.linspace(8.89, 8.98, 7), np.full(7, 1.37e-4)], axis=-1)
-    b, y = 60.0, 7200.0
-    z, weight = np.polynomial.hermite_e.hermegauss(80)
-    x = np.exp(thetas[:, :1] + thetas[:, 1:] * z)
-    expected = 1000 * np.log1p(np.expm1(-x / (1000 * b)) @ (weight / weight.sum())) + y / b - np.log(2 * b)
-    found = cf.Model(cf.populations.lognormal(), channel).log_likelihood(thetas, y, route="spectral")
-    np.testing.assert_allclose(found, expected, atol=1e-8)

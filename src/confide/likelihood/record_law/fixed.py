@@ -38,8 +38,6 @@ _DEPTH = 220
 _MOST_NODES = 60_000
 #: mass that no transform notices
 NEGLIGIBLE = 1e-18
-#: between which the density of a narrow law is found: beyond the outermost lies less than a defect that is noticed
-_QUANTILES = np.asarray([1e-14, 1e-3, 0.5, 1 - 1e-3, 1 - 1e-14])
 _PHASE = 14.0  # radians of e^{ius} across a panel
 #: points of a discrete record: as many for 128 θ are 20 MB
 _MOST_POINTS = 20_000
@@ -135,13 +133,12 @@ def _refine(
 ) -> RecordLaw:
     """Panels for a few θ and their neighbours, then for those whose total mass is not one; then for tilted laws."""
     edges, low, high = _edges(population, statistic, thetas)
-    first = edges
     chosen = np.unique(np.linspace(0, len(thetas) - 1, 9).astype(int))
     tilts = Tilts(np.zeros((0, len(thetas))), np.zeros((0, len(thetas))))
     for _ in range(14):
         beside, of = neighbours(population.space, thetas[chosen])
         some, own = np.concatenate([thetas[chosen], beside]), np.concatenate([chosen, chosen[of]])
-        a, b = _halve(population, statistic, first, edges, some, tilts.only(own))
+        a, b = _halve(population, statistic, edges, some, tilts.only(own))
         if frequency > 0:
             heavy = _panel_mass(population, statistic, a, b, thetas, tilts) > NEGLIGIBLE
             a, b = _cut_by_phase(statistic, a, b, frequency, heavy)
@@ -161,19 +158,11 @@ def _refine(
             return law
         if worst.size == 0:
             tilts = tilts_of(law.s[0], weights, tilt, steepest)
-        if np.any(np.isin(worst, chosen)):
-            first = _with_quantiles(population, first, thetas[worst])
         chosen = np.unique(np.concatenate([chosen, worst]))
     raise AccuracyError(
         f"the law of a record of {population.name} on {statistic.bounds} cannot be integrated to {_LARGEST_DEFECT:g}; "
         "declare where its density is not smooth (breaks), or narrow the range of theta"
     )
-
-
-def _with_quantiles(population: Population, edges: Floats, thetas: Floats) -> Floats:
-    """Edges between which there is the mass of laws so narrow that no node of any panel has seen it."""
-    found = np.concatenate([np.ravel(population.quantile(_QUANTILES, theta)) for theta in thetas])
-    return np.unique(np.concatenate([edges, found[(found > edges[0]) & (found < edges[-1])]]))
 
 
 def _require_numbers(population: Population, thetas: Floats, weights: Floats) -> None:
@@ -226,12 +215,9 @@ def _cut_by_phase(
 
 
 def _halve(
-    population: Population, statistic: Statistic, first: Floats, edges: Floats, thetas: Floats, tilts: Tilts
+    population: Population, statistic: Statistic, edges: Floats, thetas: Floats, tilts: Tilts
 ) -> tuple[Floats, Floats]:
-    """Halve the first panels until their integrals stand still: of p, p·s, p·s², and of p tilted by e^{κs} (κ per θ).
-
-    Where the density or s may be singular, at `edges`, panels are graded.
-    """
+    """Halve panels until their integrals stand still: of p, p·s and p·s², and of p tilted by e^{κs} (κ per θ)."""
 
     def integrals(a: Floats, b: Floats) -> Floats:
         x, base = panel_rule(a, b)
@@ -250,7 +236,7 @@ def _halve(
         return np.asarray(0.5 + (0.5 - 1.0 / RATIO) * (np.isin(b, edges).astype(float) - np.isin(a, edges)))
 
     scale = np.asarray([max(abs(low), abs(high), 1e-300) for low, high in statistic.ranges])[:, None, None]
-    a, b = first[:-1], first[1:]
+    a, b = edges[:-1], edges[1:]
     whole = integrals(a, b)
     done_a, done_b = [], []
     for _ in range(_DEPTH):
