@@ -57,7 +57,7 @@ class Clipping:
         if self.clipped is None or self.own is None:
             return f"{text}; inference accounts for that, as far as the model is right beyond the bounds."
         both = (self.clipped, self.own)
-        clipped, own = (", ".join(as_known(each, 1e-3 * abs(each)) for each in values) for values in both)
+        clipped, own = (", ".join(as_known(each, 1e-2 * abs(each)) for each in values) for values in both)
         return (
             f"{text}: by the model the clipped statistic is {clipped} on average, and would be about {own} without "
             "clipping. Inference accounts for that, as far as the model is right beyond the bounds."
