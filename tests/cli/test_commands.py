@@ -103,7 +103,16 @@ def test_compare_by_options_and_by_a_study(confide, result, tmp_path):
 
 @pytest.mark.slow
 def test_optimize_of_rows_chooses_bounds_by_column(result, confide):
-    rows = ("--population", "independent(a=normal, b=bernoulli)", "--privacy", "zcdp:0.5", "--n", "500", "--theta", "0,1,0.4")
+    rows = (
+        "--population",
+        "independent(a=normal, b=bernoulli)",
+        "--privacy",
+        "zcdp:0.5",
+        "--n",
+        "500",
+        "--theta",
+        "0,1,0.4",
+    )
     found = result("optimize", *rows, "--statistic", "mean a, a**2, b", "--bounds", "a=-2:3")
     valid("optimize", found)
     assert "--bounds a=-2.0:3.0 --bounds b=0.0:1.0" in found["words"]
