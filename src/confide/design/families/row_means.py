@@ -62,17 +62,18 @@ class RowMeans(Family):
         return "moments of the columns" if self.expressions is None else "bounds of the columns"
 
     def texts(self, population: Population, bounds: Mapping[str, Pair]) -> list[str]:
-        """The expressions of a statistic with these bounds."""
+        """The expressions of a statistic with these bounds.
+
+        >>> import confide as cf
+        >>> rows = cf.populations.independent(a=cf.populations.normal(), b=cf.populations.bernoulli())
+        >>> cf.families.RowMeans().texts(rows, {"a": (-2.0, 2.0), "b": (0.0, 1.0)})
+        ['a / 2', '(a / 2)**2', 'b', '(a / 2) * b']
+        """
         if self.expressions is not None:
             return _listed(self.expressions)
         return _moments(
-            population, {name: _standardised(name, *bounds[name]) for name in self.unit(population, bounds)}
+            population, {name: _standardised(name, *bounds[name]) for name in _unit(self, population) if name in bounds}
         )
-
-    def unit(self, population: Population, bounds: Mapping[str, Pair]) -> tuple[str, ...]:
-        """The columns that are read in units of their bounds."""
-        rows = _rows_of(population)
-        return () if self.expressions is not None else tuple(n for n in rows.names if n in bounds and not _bit(rows, n))
 
     def search(self, problem: SearchProblem, kind: type[Mechanism]) -> SearchResult | None:
         """The best bounds with noise of one kind."""
@@ -100,7 +101,7 @@ class _Bounds:
         self.few: RowTable = table.some(_MOST_POINTS)
         self.quick: SearchProblem = replace(problem, law=cast(Any, self.few))
         widest = self._bounds(np.broadcast_to(WIDEST, (len(self.free), 2)))
-        self.unit: tuple[str, ...] = family.unit(population, widest)
+        self.unit: tuple[str, ...] = _unit(family, population)
         plain = _moments(population, {}) if family.expressions is None else family.texts(population, widest)
         self.widest: Mean = Mean(plain if len(plain) > 1 else plain[0], bounds=widest)
         self._alike: float | None = None
@@ -234,6 +235,12 @@ def _rows_of(population: Population) -> RowLaw:
 def _listed(expressions: Any) -> list[str]:
     """Texts of one expression or several."""
     return [str(each) for each in ([expressions] if isinstance(expressions, str | Expression) else expressions or ())]
+
+
+def _unit(family: RowMeans, population: Population) -> tuple[str, ...]:
+    """The columns that are read in units of their bounds."""
+    rows = _rows_of(population)
+    return () if family.expressions is not None else tuple(name for name in rows.names if not _bit(rows, name))
 
 
 def _used(family: RowMeans, names: tuple[str, ...]) -> tuple[str, ...]:
