@@ -47,7 +47,8 @@ def _value_and_slopes(q: jax.Array, y: jax.Array, numbers: Any, exponential: boo
         """The logarithm of the integrand in log t, and ∂/∂q of it."""
         total, mean, _ = sums.moments(log_t)
         log_total = jnp.sum(sums.windows(log_t)[1] + jnp.log(total))
-        slopes = jnp.where(sums.some, mean / jnp.where(sums.some, q, 1.0), jnp.exp(log_t + jnp.where(sums.some, 0.0, rise)))
+        none = jnp.exp(log_t + jnp.where(sums.some, 0.0, rise))
+        slopes = jnp.where(sums.some, mean / jnp.where(sums.some, q, 1.0), none)
         return log_total - jnp.exp(log_t) + log_t, slopes
 
     middle = _mode(sums)

@@ -13,7 +13,7 @@ import numpy as np
 from confide.errors import ApproximationWarning, IncompatibleError, InvalidArgument
 from confide.likelihood.route import Floats, Route, require_finite
 from confide.likelihood.totals.cells import PrivateCells
-from confide.likelihood.totals.number import NumberPrior, one_each_of_a_number
+from confide.likelihood.totals.number import FLAT, NumberPrior, one_each_of_a_number
 from confide.likelihood.totals.private import PrivateNumber
 from confide.model import Model
 
@@ -37,7 +37,7 @@ class OverNumbers(Route):
     name = "numbers"
     error = "none (checked); of the CLT for several sums, and where few records count whose transform does not decay"
     #: π(n): flat where nothing else is given
-    prior: NumberPrior = NumberPrior()
+    prior: NumberPrior = FLAT
 
     def refuses(self, model: Model) -> str | None:
         """Without a count and without a prior nothing says what n is."""
@@ -86,13 +86,14 @@ def over_numbers(model: Model, route: str | Route, n: Any, stacklevel: int) -> t
     from confide.likelihood import choose_aloud, choose_route
 
     if model.channel.n is not None:
-        raise InvalidArgument("n", n, f"is asked for, but the channel has {model.channel.n:,}, in public", "leave n out")
+        raise InvalidArgument("n", n, f"is given, but the channel's {model.channel.n:,} is public", "leave n out")
     number = NumberPrior.of(n)
     if isinstance(number.law, int):
         assumed = model.assuming(number.law)
         return assumed, choose_aloud(assumed, route, stacklevel + 1)
     chosen = choose_route(model, OverNumbers(number) if route in ("auto", OverNumbers.name) else route)
     if route == "auto" and isinstance(chosen, OverNumbers) and chosen.stands_in(model):
-        words = "the normal law stands in for that of the records, and its error is not known; route='numbers' takes that"
-        warnings.warn(f"in a sum over n for {model.channel.statistic} {words}", ApproximationWarning, stacklevel=stacklevel)
+        words = "the normal law stands in for that of the records, and its error is not known"
+        told = f"for {model.channel.statistic} {words}; route='numbers' takes that without a warning"
+        warnings.warn(told, ApproximationWarning, stacklevel=stacklevel)
     return model, chosen

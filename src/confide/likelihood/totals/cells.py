@@ -25,9 +25,9 @@ from scipy.interpolate import BarycentricInterpolator
 from scipy.special import logsumexp
 
 from confide.errors import AccuracyError, IncompatibleError
+from confide.likelihood.cells.over_means import over_means
 from confide.likelihood.cells.probabilities import cell_law
 from confide.likelihood.cells.route import Cells, count_noise
-from confide.likelihood.cells.over_means import over_means
 from confide.likelihood.cells.sums import Counted, Tilted
 from confide.likelihood.joint_law import Joint, checked
 from confide.likelihood.route import Floats
@@ -93,8 +93,8 @@ class PrivateCells(Joint):
         """log p at one θ, of which all may be traced, the counts too: those here are not used. n has a flat prior."""
         if self.prior.proper:
             raise IncompatibleError(
-                "noisy counts of a private number of records that has a prior have no likelihood inside a trace; leave n "
-                "out, for a flat prior, give a number that is assumed, or use infer"
+                "noisy counts of a private number of records that has a prior have no likelihood inside a trace; leave "
+                "n out, for a flat prior, give a number that is assumed, or use infer"
             )
         q = cell_law(self.model.population, self.model.channel.statistic).traced(jnp.asarray(theta))
         noise = self.counted.noise

@@ -64,9 +64,7 @@ class Counting:
         return jnp.stack([jnp.maximum(first, 0.0), jnp.maximum(last, 0.0)])
 
 
-def summed(
-    log_terms: Callable[[Any, jax.Array], jax.Array], parts: Any, ends: Callable[[Any], jax.Array]
-) -> jax.Array:
+def summed(log_terms: Callable[[Any, jax.Array], jax.Array], parts: Any, ends: Callable[[Any], jax.Array]) -> jax.Array:
     """log Σ_n e^{term(parts, n)} over the whole numbers between ends, differentiable in the parts.
 
     >>> with jax.enable_x64(True):

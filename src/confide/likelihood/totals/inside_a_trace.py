@@ -25,24 +25,25 @@ import jax.numpy as jnp
 import numpy as np
 
 from confide.likelihood.inversion.atoms import atom_values
-from confide.likelihood.inversion.contour import Centred, FrequencyGrid, contour, log_of_rest, log_power, tilted_weights
+from confide.likelihood.inversion.contour import Centred, FrequencyGrid, log_of_rest, log_power, tilted_weights
 from confide.likelihood.inversion.frequencies import frequency_grid
-from confide.likelihood.noise.channel import transform_of
-from confide.likelihood.noise.transform import DiscreteTransform, NoiseTransform
+from confide.likelihood.noise.channel import lattice_period, transform_of
+from confide.likelihood.noise.transform import NoiseTransform
 from confide.likelihood.record_law.traced import moving_law
 from confide.likelihood.totals.component import Component, spacing
 from confide.likelihood.totals.counting import Counting, log_noise
 
 #: numbers of records, and frequencies, that are summed at once; frequencies at most
-_CHUNK, _BLOCK, _MOST = 64, 64, 2**13
-#: nats below the largest at which a number of records is left out, and numbers that are looked at to find those that count
+_CHUNK, _BLOCK, _MOST = 64, 64, 2**11
+#: nats below the largest at which a number of records is left out, and numbers that are looked at to find the others
 _WINDOW, _LOOKED_AT, _LOOKS = 48.0, 192, 2
-#: steps of the search for a saddlepoint, the steepest tilt times the range of s, and how far y may have n from the counts
+#: steps of the search for a saddlepoint, the steepest tilt times the range of s, and how far y may put n
 _HALVINGS, _STEEPEST, _FURTHEST = 40, 60.0, 1e7
 #: log of the share of p beyond the last frequency at which none is added, and of that which is let pass
-_SETTLED, _BOUNDED = -27.0, -9.2
-#: spreads beyond where a sum that is tilted to the noise's pole lies, from where discrete noise has its tail to itself
-_TAIL = 40.0
+_SETTLED, _BOUNDED = -18.4, -9.2
+#: spreads beyond where a sum that is tilted to the noise's pole lies, from where the noise has its tail to itself; and
+#: nats that its exponential tail, tilted, falls over half a period of the frequencies
+_TAIL, _ALIAS = 20.0, 34.0
 
 
 class Sum(NamedTuple):
@@ -159,39 +160,40 @@ class _Inverted:
             return mean * at.mean, jnp.sqrt(mean * at.variance + between * at.mean**2)
 
         tau, plain = self.saddle(numbers), self.tilted(jnp.zeros(()))
-        middle, spread = spread_at(plain)
-        grid = frequency_grid(transform, jnp.maximum(jnp.maximum(spread, spread_at(self.tilted(tau))[1]), 1e-300), 1.0)
+        spread = jnp.maximum(jnp.maximum(spread_at(plain)[1], spread_at(self.tilted(tau))[1]), 1e-300)
+        grid = _grid(transform, spread)
         y, log_share = self.pulled_in(spread_at)
-        tau, crossed = contour(transform, tau, middle, y, grid)
+        furthest = transform.pole - _ALIAS * grid.step / (2 * np.pi)
+        tau = jnp.clip(tau, -furthest, furthest)
         at = self.tilted(tau)
         top = jnp.max(log_w + numbers * at.log_m)
-        sums = self.sums(at.log_m, top, first, last)
-        found = self.integral(sums, at, (tau, crossed), y, grid)
-        parts = [_scaled(found[0], found[1], top + found[2])]
-        parts.append(self.residue(crossed, y, numbers, log_w, (first, last)))
-        parts.append(self.none(first))
-        scale = jnp.max(jnp.stack([part[2] for part in parts]))
+        total, slopes, log_scale, left, size = self.integral(self.sums(at.log_m, top, first, last), at, tau, y, grid)
+        none, none_slopes, log_none = self.none(first)
+        log_scale, log_none = log_scale + top, log_none - log_share
+        scale = jnp.maximum(log_scale, log_none)
         scale = jnp.where(jnp.isfinite(scale), scale, 0.0)
-        by = [jnp.exp(part[2] - scale) for part in parts]
-        total = sum(part[0] * factor for part, factor in zip(parts, by, strict=True))
-        slopes = jax.tree.map(lambda *each: sum(f * one for f, one in zip(by, each, strict=True)), *(p[1] for p in parts))
-        cut, rounded = found[3] * by[0], 2.0**-52 * found[4] * by[0]
-        known = (total > 0) & (cut < np.exp(_BOUNDED) * total) & (rounded < np.exp(_BOUNDED) * total)
+        some, rest = jnp.exp(log_scale - scale), jnp.exp(log_none - scale)
+        total = total * some + none * rest
+        slopes = jax.tree.map(lambda one, other: one * some + other * rest, slopes, none_slopes)
+        known = (total > 0) & (jnp.maximum(left, 2.0**-52 * size) * some < np.exp(_BOUNDED) * total)
         safe = jnp.where(known, total, jnp.nan)
         return log_share + scale + jnp.log(safe), tuple(slope / safe for slope in slopes)
 
     def pulled_in(self, spread_at: Callable[[_Tilted], tuple[jax.Array, jax.Array]]) -> tuple[jax.Array, jax.Array]:
         """A y so near that a contour short of the poles keeps its digits, and log p(y) minus log p there.
 
-        Discrete Laplace noise falls by e^{−step/b} a point, beyond where a sum that is tilted to the pole has mass.
+        Beyond where a sum that is tilted to the pole has mass, p falls by e^{−1/b} for each unit of y, and no contour
+        need pass the pole.
         """
         transform, y = self.given.transform, self.y
-        if not isinstance(transform, DiscreteTransform) or transform.gaussian:
+        if not np.isfinite(float(transform.pole)):
             return y, jnp.zeros(())
         side = jnp.where(y >= spread_at(self.tilted(jnp.zeros(())))[0], 1.0, -1.0)
         middle, spread = spread_at(self.tilted(side * transform.pole))
-        points = jnp.maximum(jnp.ceil((side * (y - middle) - _TAIL * spread) / transform.step - 1.0), 0.0)
-        return y - side * points * transform.step, -points * transform.step * transform.pole
+        step = float(getattr(transform, "step", 0.0))
+        away = jnp.maximum(side * (y - middle) - _TAIL * spread - step, 0.0)
+        away = away if step == 0 else step * jnp.floor(away / step)
+        return y - side * away, -away * transform.pole
 
     def sums(self, log_m: jax.Array, top: jax.Array, first: jax.Array, last: jax.Array) -> Callable[[jax.Array], Any]:
         """Σ_n w(n) e^{n log M − top} e^{nL} for n ≥ 1 of the window, and the same with n, and with ∂ log w/∂y_j."""
@@ -207,9 +209,7 @@ class _Inverted:
                 start = begin + i * _CHUNK
                 numbers = start + jnp.arange(float(_CHUNK))
                 share = jnp.where(numbers <= last, jnp.exp(self.log_weight(numbers) + numbers * log_m - top), 0.0)
-                rows = share * jnp.stack(
-                    [jnp.ones(_CHUNK), numbers, *self.given.counting.slopes(numbers, self.counts)]
-                )
+                rows = share * jnp.stack([jnp.ones(_CHUNK), numbers, *self.given.counting.slopes(numbers, self.counts)])
                 return total + (rows @ powers) * jnp.exp(start * logs)
 
             return jax.lax.fori_loop(0, chunks, add, jnp.zeros((2 + self.counts.size, logs.size), dtype=complex))
@@ -217,10 +217,10 @@ class _Inverted:
         return of
 
     def integral(
-        self, sums: Callable[[jax.Array], Any], at: _Tilted, passing: tuple[jax.Array, jax.Array], y: jax.Array, grid: Any
+        self, sums: Callable[[jax.Array], Any], at: _Tilted, tau: jax.Array, y: jax.Array, grid: FrequencyGrid
     ) -> tuple[Any, ...]:
         """The integral, its derivatives, the log of its scale; a bound on the rest, and the size of what was summed."""
-        transform, (tau, _) = self.given.transform, passing
+        transform = self.given.transform
         centred, width = self.s - at.mean, jnp.max(self.s) - jnp.min(self.s)
         near = jnp.any(jnp.abs(self.s[:, None] - self.given.atoms) <= 1e-12 * width, axis=1)
         log_peak = transform(jax.lax.complex(tau, 0.0 * tau)[None], y[None])[0].real
@@ -273,32 +273,19 @@ class _Inverted:
         _, total, by_weight, by_count, by_y, left, size = jax.lax.while_loop(more, add, start)
         return total, (by_weight, by_count, by_y), log_peak - tau * y, left, size
 
-    def residue(
-        self, crossed: jax.Array, y: jax.Array, numbers: jax.Array, log_w: jax.Array, ends: tuple[jax.Array, jax.Array]
-    ) -> tuple[Any, ...]:
-        """The noise's own tail, where the contour has passed its pole."""
-        transform = self.given.transform
-        if not transform.crossable or not np.isfinite(float(transform.pole)):
-            return _scaled(jnp.zeros(()), _nothing(self), jnp.full((), -jnp.inf))
-        at = self.tilted(crossed * transform.pole)
-        top = jnp.max(log_w + numbers * at.log_m)
-        found = self.sums(at.log_m, top, *ends)(jnp.zeros(1, dtype=complex))[:, 0].real
-        log_n, moves = jax.jvp(lambda value: transform.log_residue(value, crossed), (y,), (jnp.ones(()),))
-        each = jnp.where(self.weights == 0, 0.0, at.mass / jnp.where(self.weights == 0, 1.0, self.weights))
-        log_scale = jnp.where(crossed == 0, -jnp.inf, top + log_n)
-        return _scaled(found[0], (found[1] * each, found[2:], found[0] * moves), log_scale)
-
-    def none(self, first: jax.Array) -> tuple[Any, ...]:
+    def none(self, first: jax.Array) -> tuple[jax.Array, Any, jax.Array]:
         """No record at all: the noise alone."""
         log_p, moves = jax.value_and_grad(lambda y: log_noise(self.given.part.noise, y, jnp.zeros(())))(self.y)
         slopes = self.given.counting.slopes(jnp.zeros(1), self.counts)[:, 0]
         log_scale = jnp.where(first == 0, self.log_weight(jnp.zeros(1))[0] + log_p, -jnp.inf)
-        return _scaled(jnp.ones(()), (0.0 * self.s, slopes, moves), log_scale)
+        return jnp.ones(()), (0.0 * self.s, slopes, moves), log_scale
 
 
-def _scaled(total: jax.Array, slopes: Any, log_scale: jax.Array) -> tuple[Any, ...]:
-    return total, slopes, log_scale
-
-
-def _nothing(at: _Inverted) -> tuple[jax.Array, jax.Array, jax.Array]:
-    return 0.0 * at.s, 0.0 * at.counts, 0.0 * at.y
+def _grid(transform: NoiseTransform, spread: jax.Array) -> FrequencyGrid:
+    """As for a mean, and fine enough for a contour between the poles."""
+    step = jnp.minimum(frequency_grid(transform, spread, 1.0).step, 2 * np.pi * transform.pole / (2 * _ALIAS + 2))
+    h = lattice_period(transform)
+    if h == 0:
+        return FrequencyGrid(step)
+    half = jnp.maximum(8.0, jnp.ceil(np.pi / h / step))
+    return FrequencyGrid(np.pi / h / half, half)

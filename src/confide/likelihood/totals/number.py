@@ -51,11 +51,10 @@ class NumberPrior:
     def of(cls, given: Any) -> NumberPrior:
         """A checked prior."""
         if given is None or isinstance(given, NumberPrior):
-            return given or cls()
+            return given or FLAT
         if any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(given)):
-            raise InvalidArgument(
-                f"prior[{NAME!r}]", type(given).__name__, "depends on what is traced: which n count is decided beforehand", _REMEDY
-            )
+            problem = "has parameters that are traced, but which n count is decided beforehand"
+            raise InvalidArgument(f"prior[{NAME!r}]", type(given).__name__, problem, _REMEDY)
         if not isinstance(given, dist.Distribution):
             try:
                 count = -1 if isinstance(given, bool) else operator.index(given)
@@ -122,6 +121,10 @@ class NumberPrior:
             return self.law
         with jax.enable_x64(True):
             return int(self.law.sample(jax.random.key(int(generator.integers(2**31)))))
+
+
+#: nothing is known of n beforehand
+FLAT = NumberPrior()
 
 
 def one_each_of_a_number(model: Model, prior: NumberPrior, key: jax.Array, thetas: jax.Array) -> jax.Array:

@@ -127,7 +127,7 @@ class PrivateNumber(Joint):
         if len(self.sums) < 2 or len(kept) > 1 or any(part.model.population.rows for part in self.sums):
             return None
         low, high = next(iter(kept))
-        with jax.enable_x64(True):
+        with jax.ensure_compile_time_eval(), jax.enable_x64(True):
             x = np.linspace(low, high, _LOOKED_AT)
             s = np.stack([np.asarray(part.statistic.values(x)) for part in self.sums], axis=1)
         shares, *_ = np.linalg.lstsq(s, np.ones(x.size))
@@ -238,7 +238,7 @@ class PrivateNumber(Joint):
         return jax.nn.logsumexp(_normal_at(noises, known, mean, covariance, jnp.asarray(numbers), jnp.asarray(log_w)))
 
     def inside_a_trace(self, theta: jax.Array, value: jax.Array) -> jax.Array:
-        """log p of one release at one θ, of which all may be traced, the published numbers too: those here are not used."""
+        """log p of one release at one θ, where all may be traced, published numbers too: those here are not used."""
         published, counted = jnp.ravel(value), [part.constant for part in self.components]
         counts, values = (published[np.flatnonzero(chosen)] for chosen in (counted, np.logical_not(counted)))
         counting = Counting(self.prior, tuple((part.ends[0], part.noise) for part in self.components if part.constant))
@@ -257,10 +257,11 @@ class PrivateNumber(Joint):
 
     def _numbers(self, counting: Counting, counts: jax.Array, values: jax.Array) -> jax.Array:
         """Where n is looked for: what counts and prior say, or sums that add up to a count."""
-        if self.implied is None or self.prior.proper or counting.each:
+        if counting.each or self.prior.proper or self.implied is None:
             return counting.hull(counts)
         shares, spread = self.implied
-        return jnp.maximum(jnp.stack([jnp.floor(values @ shares - _FAR * spread), jnp.ceil(values @ shares + _FAR * spread)]), 0.0)
+        middle, reach = values @ shares, _FAR * spread
+        return jnp.maximum(jnp.stack([jnp.floor(middle - reach), jnp.ceil(middle + reach)]), 0.0)
 
 
 def _normal_at(
