@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 import confide as cf
-from confide.likelihood.inversion.contour import FrequencyGrid, log_of_rest, centre
+from confide.likelihood.inversion.contour import FrequencyGrid, centre, log_of_rest
 
 LAWS = {
     "counts": stats.nbinom(0.7, 0.7 / 1.59).pmf(np.arange(13)),

@@ -88,7 +88,9 @@ def over_numbers(model: Model, route: str | Route, n: Any, stacklevel: int) -> t
     if model.channel.n is not None:
         raise InvalidArgument("n", n, f"is given, but the channel's {model.channel.n:,} is public", "leave n out")
     number = NumberPrior.of(n)
-    if isinstance(number.law, int):
+    statistic = model.channel.statistic
+    counted = any(low == high for low, high in statistic.ranges)
+    if isinstance(number.law, int) and (statistic.tallies or not counted):  # routes for a public n
         assumed = model.assuming(number.law)
         return assumed, choose_aloud(assumed, route, stacklevel + 1)
     chosen = choose_route(model, OverNumbers(number) if route in ("auto", OverNumbers.name) else route)

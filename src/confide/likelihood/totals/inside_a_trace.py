@@ -138,11 +138,13 @@ class _Inverted:
         share = jnp.linspace(0.0, 1.0, _LOOKED_AT)
         looked_at = jnp.concatenate([low + share * (high - low), hull[0] + share * (hull[1] - hull[0])])
         for _ in range(_LOOKS):
-            numbers = jnp.sort(jnp.round(looked_at))
+            numbers = jnp.round(looked_at)
             score = self.log_weight(numbers) + numbers * self.tilted(self.saddle(numbers)).log_m
             kept = score > jnp.max(score) - _WINDOW
-            first = numbers[jnp.maximum(jnp.argmax(kept) - 1, 0)]
-            last = numbers[jnp.minimum(numbers.size - jnp.argmax(kept[::-1]), numbers.size - 1)]
+            # those next to the outermost that count, by no index: indices are of the caller's precision
+            least, most = jnp.min(jnp.where(kept, numbers, jnp.inf)), jnp.max(jnp.where(kept, numbers, -jnp.inf))
+            first = jnp.max(jnp.where(numbers < least, numbers, jnp.min(numbers)))
+            last = jnp.min(jnp.where(numbers > most, numbers, jnp.max(numbers)))
             looked_at = jnp.linspace(first, last, 2 * _LOOKED_AT)
         return first, last
 
