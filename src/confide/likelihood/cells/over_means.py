@@ -33,7 +33,8 @@ def over_means(q: jax.Array, y: jax.Array, numbers: Any, exponential: bool) -> j
 
 @over_means.defjvp
 def _(exponential: bool, primals: Any, tangents: Any) -> tuple[jax.Array, jax.Array]:
-    value, slopes = _value_and_slopes(*primals, exponential)
+    q, y, numbers = primals
+    value, slopes = _value_and_slopes(q, y, numbers, exponential)
     return value, jnp.sum(slopes * tangents[0])
 
 

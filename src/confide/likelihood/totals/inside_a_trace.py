@@ -74,7 +74,8 @@ class Sum(NamedTuple):
         @of.defjvp
         def _(primals: Any, tangents: Any) -> tuple[jax.Array, jax.Array]:
             value, slopes = _Inverted(self, *primals).value_and_slopes()
-            return value, sum(jnp.sum(slope * moved) for slope, moved in zip(slopes, tangents[:3], strict=True))
+            each = [jnp.sum(slope * moved) for slope, moved in zip(slopes, tangents[:3], strict=True)]
+            return value, sum(each, jnp.zeros(()))
 
         return of(weights, counts, y, s[0])
 
