@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
@@ -29,8 +30,7 @@ from confide.expression.database import Column, column_of, double, read_in_datab
 from confide.mechanism import squared_steps
 from confide.mechanism.counts import steps_per_unit
 from confide.published.value import averaged, lattice_step
-from confide.statistic import Statistic
-from confide.statistic.columns import bounds_by_name
+from confide.releasing.clipping import filled
 from confide.statistic.persons import rows_of_one
 
 #: the step is at most this share of the noise scale
@@ -182,28 +182,17 @@ def _too_fine(channel: Channel) -> IncompatibleError:
     )
 
 
-def engine_columns(statistic: Statistic) -> dict[str, str]:
-    """What the columns of a statistic are called in the engine.
-
-    >>> import confide as cf
-    >>> engine_columns(cf.Mean("age * cost", bounds={"age": (18, 90), "cost": (10, 50_000)}))
-    {'age': 'x0', 'cost': 'x1'}
-    """
-    names = statistic.columns
-    return {"x": "x"} if names == ("x",) else {name: f"x{index}" for index, name in enumerate(names)}
-
-
-def quantised(channel: Channel, grid: StepGrid, table: Any, engine: str) -> Any:
+def quantised(
+    channel: Channel, grid: StepGrid, table: Any, engine: str, constants: Mapping[str, float] | None = None
+) -> Any:
     """The table with a column q0, q1, … of 64-bit integers for each coordinate of s, clamped to the grid's ends.
 
-    Doubles are clipped to the bounds before s, each column on its own, as the model does; then s is rounded and clamped
-    as an integer, which is what the guarantee rests on.
+    s of clipped numbers is rounded and clamped as an integer, which is what the guarantee rests on.
     """
-    columns, clipped, rounded = engine_columns(channel.statistic), {}, {}
-    for name, (low, high) in bounds_by_name(channel.statistic).items():
-        clipped[columns[name]] = _between(table[columns[name]], double(low), double(high))
+    trees = [transform.tree for transform in channel.statistic.transforms if isinstance(transform, Expression)]
+    table, columns = filled(channel.statistic, table, constants or {}, trees)
+    rounded = {}
     # as few stages as can be: they lie within each other, and hundreds of them nobody can write down
-    table = table.mutate(**clipped) if clipped else table
     for index, transform in enumerate(channel.statistic.transforms):
         assert isinstance(transform, Expression)
         after, value = read_in_database(transform.tree, table, columns, engine)
