@@ -12,6 +12,7 @@ from scipy.special import logsumexp
 
 import confide as cf
 from confide.errors import ApproximationWarning, IncompatibleError, InvalidArgument
+from confide.likelihood.totals.number import NumberPrior
 
 P = cf.populations
 BITS = cf.Model(P.bernoulli(), cf.Channel(cf.Sum(["1", "x"], (0, 1)), cf.Laplace(scale=4.0, step=1.0)))
@@ -93,6 +94,13 @@ def test_a_prior_of_n_and_a_number_that_is_assumed():
         k = np.arange(51)
         expected = logsumexp(stats.binom.logpmf(k, 50, 0.3) + stats.laplace.logpdf(11.3 - k, scale=4.0))
         assert float(found) == pytest.approx(expected, abs=1e-10)
+
+
+def test_laws_of_n_that_are_alike_are_one():
+    """So that a model that makes them anew, as models do, compiles nothing anew."""
+    one, two, other = (NumberPrior.of(dist.Poisson(rate)) for rate in (60.0, 60.0, 61.0))
+    assert one == two and hash(one) == hash(two)
+    assert one != other and NumberPrior.of(60) != NumberPrior.of(61) and NumberPrior.of(None) != one
 
 
 def wards(published=None):

@@ -14,7 +14,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from confide.likelihood.cells.traced import Sums
+from confide.likelihood.cells.traced import CellSums
 from confide.likelihood.cells.window import CountNoise
 
 #: nats below the largest at which a t is left out
@@ -41,7 +41,7 @@ def _(exponential: bool, primals: Any, tangents: Any) -> tuple[jax.Array, jax.Ar
 def _value_and_slopes(q: jax.Array, y: jax.Array, numbers: Any, exponential: bool) -> tuple[jax.Array, jax.Array]:
     q, y, numbers = (jax.lax.stop_gradient(part) for part in (q, y, numbers))
     noise = CountNoise(exponential, numbers[0], numbers[1])
-    sums = Sums(noise, q, y, 1)
+    sums = CellSums(noise, q, y, 1)
     rise = noise.log_g(jnp, y, 1.0) - noise.log_g(jnp, y, 0.0)
 
     def at(log_t: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -77,7 +77,7 @@ def _value_and_slopes(q: jax.Array, y: jax.Array, numbers: Any, exponential: boo
     return top + jnp.log(total * step), slopes / total
 
 
-def _mode(sums: Sums) -> jax.Array:
+def _mode(sums: CellSums) -> jax.Array:
     """Where the integrand in log t is largest: 1 − t + Σ E c_j = 0, whose left side falls; Newton in a bracket."""
     whole = jnp.maximum(jnp.sum(sums.y), 0.0)
     high = jnp.log(whole + 100 * sums.noise.scale + 100) + 3

@@ -46,7 +46,7 @@ _SETTLED, _BOUNDED = -18.4, -9.2
 _TAIL, _ALIAS = 20.0, 34.0
 
 
-class Sum(NamedTuple):
+class CountedSum(NamedTuple):
     """What of a release is about θ: the law of s, the noise in the frequency domain, and where s has atoms."""
 
     part: Component
@@ -55,7 +55,7 @@ class Sum(NamedTuple):
     counting: Counting
 
     @classmethod
-    def of(cls, part: Component, counting: Counting) -> Sum:
+    def of(cls, part: Component, counting: Counting) -> CountedSum:
         """Of a component and what counts the records beside it."""
         population, statistic = part.model.population, part.statistic
         lattice = spacing(population, statistic)
@@ -93,7 +93,7 @@ class _Tilted(NamedTuple):
 class _Inverted:
     """One evaluation; nothing in it is differentiated."""
 
-    given: Sum
+    given: CountedSum
     weights: jax.Array
     counts: jax.Array
     y: jax.Array

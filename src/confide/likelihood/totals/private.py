@@ -32,7 +32,7 @@ from confide.likelihood.record_law.traced import moving_law
 from confide.likelihood.route import Floats
 from confide.likelihood.totals.component import Component, alike, alone, law_of_records, spacing
 from confide.likelihood.totals.counting import Counting, summed
-from confide.likelihood.totals.inside_a_trace import Sum
+from confide.likelihood.totals.inside_a_trace import CountedSum
 from confide.likelihood.totals.inversion import NumberTerms
 from confide.likelihood.totals.number import NumberPrior, hull_of
 from confide.likelihood.totals.terms import number_terms
@@ -245,7 +245,7 @@ class PrivateNumber(Joint):
         if not self.sums:
             return summed(lambda counts, numbers: counting.log_weight(numbers, counts), counts, counting.hull)
         if self.exact:
-            return Sum.of(self.sums[0], counting).log_prob(theta, counts, values[0])
+            return CountedSum.of(self.sums[0], counting).log_prob(theta, counts, values[0])
         statistic, noises = self._together
         parts = (*moments(*moving_law(self.models[0].population, statistic, theta)), counts, values)
 
