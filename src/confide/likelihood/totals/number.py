@@ -77,7 +77,8 @@ class NumberPrior:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, NumberPrior):
             return NotImplemented
-        return self._told == other._told and jax.tree.structure(self.law) == jax.tree.structure(other.law)
+        structures: list[Any] = [jax.tree.structure(each.law) for each in (self, other)]
+        return self._told == other._told and bool(structures[0] == structures[1])
 
     def __hash__(self) -> int:
         return hash(self._told)
