@@ -326,3 +326,14 @@ def test_ranks_that_tell_nothing():
     prior = {model.population.names[0]: dist.Normal(1.0, 2.0)}
     posterior = cf.infer(model.population, cf.Release(channel, 3.3), prior, key=0, draws=50)
     np.testing.assert_allclose([float(posterior.mean), float(posterior.sd)], [1.0, 2.0], rtol=1e-6)
+
+
+def test_records_at_one_atom_are_no_estimate():
+    """All are clipped to 1, so that u = 1 and S = e^{−Kβ} but for a chance of 1e-90: the density is that of one Cauchy law."""
+    channel = cf.Channel(cf.Minimum("min(x, 2)", bounds=(1.0, 2.0)), cf.SmoothCauchy(cf.PureDP(1.0)), n=100)
+    law = channel.law
+    scale, far = np.exp(-law.window * law.beta) / law.alpha, np.asarray([-3e-4, 0.0, 1.4e-4])
+    exact = np.log(scale / (np.pi * (scale**2 + far**2)))
+    one = model(channel.statistic, channel.mechanism, 100)
+    for route in (Pool(), Pool().for_a_posterior(), Pool().for_a_look()):
+        assert np.asarray(one.log_likelihood(0.05, 1.0 + far, route=route)) == pytest.approx(exact, abs=1e-12)

@@ -7,7 +7,6 @@ nothing.
 from __future__ import annotations
 
 import operator
-import sys
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import reduce
@@ -15,13 +14,12 @@ from typing import Any
 
 from confide.channel import Channel
 from confide.errors import InvalidArgument
-from confide.expression.database import double
 from confide.published.errors import DataError
 from confide.published.part import Grouped, Part, Rows, identifier_of_part
 from confide.releasing.cells import LACKING, sorted_into_cells
 from confide.releasing.gaps import Missing, constants_of
 from confide.releasing.persons import rows_that_are_used
-from confide.releasing.quantise import engine_columns, quantised
+from confide.releasing.quantise import clipped, engine_columns, quantised
 from confide.releasing.ranks import window_of
 from confide.releasing.readers.cells import is_between, is_text
 from confide.releasing.readers.engine import batches_of, rows_of
@@ -54,7 +52,7 @@ def exact_numbers(plan: Plan, source: Source, part: Part | str | None, missing: 
     _check_size(channel, source, part, missing)
     table = _records(plan, source, part, missing)
     # one query for everything that must agree: the sums are over as many records as are counted
-    found = _counts(table)
+    found = _counts(table, plan)
     if channel.statistic.totals or channel.statistic.averages:
         found |= {f"sum{i}": _sum(plan, source, table[f"q{i}"]) for i in range(channel.statistic.dimension)}
         row = _only_row(source, table.aggregate(**found))
@@ -77,7 +75,7 @@ def _private_sums(plan: Plan, source: Source, part: Part | str | None, missing: 
     # a count looks at nothing that a record holds, so that nothing can be missing
     table = _records(plan, source, part, 0.0 if statistic.counts else missing)
     sums = {f"sum{i}": _sum(plan, source, table[f"q{i}"]) for i in range(statistic.dimension)}
-    lacking = table.count() > table.count(where=table["present"])
+    lacking = table.count() > _count_of_present(table, plan)
     row = _only_row(source, table.aggregate(lacking=lacking, **sums))
     if missing != "public" and row["lacking"]:
         raise _gaps(plan.channel)
@@ -106,7 +104,7 @@ def record_batches(plan: Plan, source: Source, part: Part | str | None, missing:
     """The exact whole number of each record, a batch at a time, for `Each`."""
     _check_size(plan.channel, source, part, missing)
     table = _records(plan, source, part, missing)
-    _check(plan.channel, _only_row(source, table.aggregate(**_counts(table))), missing, part)
+    _check(plan.channel, _only_row(source, table.aggregate(**_counts(table, plan))), missing, part)
     seen = 0
     for batch in batches_of(source.connection, table.select("q0"), BATCH):
         whole = batch.column(0).to_numpy(zero_copy_only=False).clip(plan.grid.low[0], plan.grid.high[0])
@@ -116,38 +114,37 @@ def record_batches(plan: Plan, source: Source, part: Part | str | None, missing:
         raise DataError("the number of records changed while they were read; release from a table that stays as it is")
 
 
-def _counts(table: Any) -> dict[str, Any]:
-    return {"n": table.count(), "present": table.count(where=table["present"])}
+def _counts(table: Any, plan: Plan) -> dict[str, Any]:
+    return {"n": table.count(), "present": _count_of_present(table, plan)}
 
 
 def _records(plan: Plan, source: Source, part: Part | str | None, missing: Missing) -> Any:
-    """The table of the records of a part, with their whole numbers q0, q1, … and whether they are `present`."""
+    """The table of the records of a part, with their whole numbers q0, q1, …; what is missing in a column is null."""
     table, statistic = _select(source, part), plan.channel.statistic
     if statistic.persons is not None:
         columns = list(engine_columns(statistic).values())
         table = rows_that_are_used(table, columns, statistic.persons.at_most, source.engine)
-    constants, tests = constants_of(missing, statistic), []
-    for name, column in engine_columns(statistic).items():
-        # false for infinities and, as engines sort it above all numbers or compare it with none, for NaN; null for null
-        given = table[column].abs() <= double(sys.float_info.max)
-        if name in constants:
-            table = table.mutate(**{column: given.ifelse(table[column], double(constants[name]))})
-        else:
-            tests.append(column)
-    given = [table[column].abs() <= double(sys.float_info.max) for column in tests]
-    table = table.mutate(present=reduce(operator.and_, given) if given else _true())
+    constants = constants_of(missing, statistic)
+    table = clipped(statistic, table, constants)
     if missing == "public":
-        table = table.filter(table["present"])
+        table = table.filter(_is_present(table, plan))
     if statistic.tallies:
-        return sorted_into_cells(statistic, table)
+        return sorted_into_cells(statistic, table, _is_present(table, plan))
     return quantised(plan.channel, plan.grid, table, source.engine)
 
 
-def _true() -> Any:
-    """True for every record."""
+def _is_present(table: Any, plan: Plan) -> Any:
+    """Whether a record of the clipped table has a number in every column of the statistic."""
     import ibis
 
-    return ibis.literal(value=True)
+    given = (table[column].notnull() for column in engine_columns(plan.channel.statistic).values())
+    return reduce(operator.and_, given, ibis.literal(value=True))
+
+
+def _count_of_present(table: Any, plan: Plan) -> Any:
+    """How many records lack nothing; of one column engines count them without a test."""
+    columns = list(engine_columns(plan.channel.statistic).values())
+    return table[columns[0]].count() if len(columns) == 1 else table.count(where=_is_present(table, plan))
 
 
 def _select(source: Source, part: Part | str | None) -> Any:

@@ -14,7 +14,7 @@ from confide.statistic.histogram import cells_of
 LACKING = -1
 
 
-def sorted_into_cells(statistic: Statistic, table: Any) -> Any:
+def sorted_into_cells(statistic: Statistic, table: Any, present: Any) -> Any:
     """The table with a column q0: the cell of each record, or -1 for one that is not `present`.
 
     Edges are compared as doubles, which every engine does alike, and texts came as codes of their public lists.
@@ -26,7 +26,7 @@ def sorted_into_cells(statistic: Statistic, table: Any) -> Any:
         column = table[columns[cut.column]]
         own = column.cast("int64") if cut.categories else _between(column, cut.edges, 0)
         found = own if found is None else found * ibis.literal(cut.size, "int64") + own
-    return table.mutate(q0=table["present"].ifelse(found, ibis.literal(LACKING, "int64")))
+    return table.mutate(q0=present.ifelse(found, ibis.literal(LACKING, "int64")))
 
 
 def _between(column: Any, edges: Sequence[float], first: int) -> Any:

@@ -17,6 +17,8 @@ from __future__ import annotations
 
 import functools
 import math
+import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
@@ -42,6 +44,7 @@ LARGEST = 2**61
 AT_MOST = 2**32
 #: twice as much, and one more, are whole numbers that doubles hold
 EXACT = 2**51
+_LARGEST = sys.float_info.max
 
 
 @dataclass(frozen=True)
@@ -193,17 +196,38 @@ def engine_columns(statistic: Statistic) -> dict[str, str]:
     return {"x": "x"} if names == ("x",) else {name: f"x{index}" for index, name in enumerate(names)}
 
 
+def clipped(statistic: Statistic, table: Any, constants: Mapping[str, float]) -> Any:
+    """The table with its columns of doubles clipped to their bounds, each on its own, as the model does.
+
+    A cell that is missing, infinite or not a number becomes the public constant of its column, or null without one. The
+    cells of a histogram are told by edges, and their columns need no bounds.
+    """
+    columns, found = engine_columns(statistic), {}
+    for name, bounds in bounds_by_name(statistic).items():
+        low, high = (-_LARGEST, _LARGEST) if statistic.tallies else bounds
+        found[columns[name]] = _clip(table[columns[name]], low, high, constants.get(name))
+    return table.mutate(**found) if found else table
+
+
+def _clip(column: Any, low: float, high: float, otherwise: float | None) -> Any:
+    """One test decides for almost all records. NaN is above all numbers to an engine, or compares with none."""
+    import ibis
+
+    branches = [(column.between(double(low), double(high)), column)]
+    if low > -_LARGEST:
+        branches.append(((column < double(low)) & (column >= double(-_LARGEST)), double(low)))
+    if high < _LARGEST:
+        branches.append(((column > double(high)) & (column <= double(_LARGEST)), double(high)))
+    return ibis.cases(*branches, else_=ibis.null("float64") if otherwise is None else double(otherwise))
+
+
 def quantised(channel: Channel, grid: StepGrid, table: Any, engine: str) -> Any:
     """The table with a column q0, q1, … of 64-bit integers for each coordinate of s, clamped to the grid's ends.
 
-    Doubles are clipped to the bounds before s, each column on its own, as the model does; then s is rounded and clamped
-    as an integer, which is what the guarantee rests on.
+    s of clipped numbers is rounded and clamped as an integer, which is what the guarantee rests on.
     """
-    columns, clipped, rounded = engine_columns(channel.statistic), {}, {}
-    for name, (low, high) in bounds_by_name(channel.statistic).items():
-        clipped[columns[name]] = _between(table[columns[name]], double(low), double(high))
+    columns, rounded = engine_columns(channel.statistic), {}
     # as few stages as can be: they lie within each other, and hundreds of them nobody can write down
-    table = table.mutate(**clipped) if clipped else table
     for index, transform in enumerate(channel.statistic.transforms):
         assert isinstance(transform, Expression)
         after, value = read_in_database(transform.tree, table, columns, engine)

@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from confide.expression.database import double
 from confide.published import DataError, Rows
 from confide.releasing import aggregate, plan, quantise, ranks
 from confide.releasing.auditing import movement, outcomes
@@ -55,8 +56,22 @@ def inward_rounding(patch):
 
 
 def off_by_one_clamp(patch):
+    """Of doubles and of whole numbers: the last of them would mend the first."""
+    clip = quantise._clip
+    patch.setattr(quantise, "_clip", lambda c, low, high, otherwise: clip(c, low - 1, high + 1, otherwise))
     patch.setattr(
         quantise, "_between", lambda c, low, high: c.between(low, high).ifelse(c, (c < low).ifelse(low - 1, high + 1))
+    )
+
+
+def infinity_clipped(patch):
+    """What is infinite or not a number counts as a large number."""
+    patch.setattr(
+        quantise,
+        "_clip",
+        lambda c, low, high, otherwise: c.between(low, high).ifelse(
+            c, (c < low).ifelse(double(low), c.notnull().ifelse(double(high), double(otherwise)))
+        ),
     )
 
 

@@ -39,6 +39,7 @@ BUGS = [
     (planted.quoted_record, MEAN, NUMPY, "words of a refusal|nothing could be released"),
     (planted.warning_by_a_record, MEAN, NUMPY, "a warning depends"),
     (planted.imputed_at_the_bound, MEAN, NUMPY, "mean the same"),
+    (planted.infinity_clipped, MEAN, NUMPY, "mean the same|one neighbour was refused"),
     (planted.local_sensitivity, SMOOTH, NUMPY, "scales of the noise|further than the smooth"),
     (planted.rate_without_the_half, EXPONENTIAL, NUMPY, "differ by the factor"),
     (planted.centred_records, EACH, NUMPY, "records' numbers changed"),
@@ -47,7 +48,7 @@ NAMES = [
     "types sniffed", "types of the first file", "rows dropped", "range rounded inward", "clamp off by one",
     "a record counted twice", "sum in 32 bits", "sum wrapped", "Rows off by one", "Hashed boundary in both parts",
     "switch decided by a float", "half to even", "refusal by a record", "record quoted", "warning by a record",
-    "imputed at the bound", "local sensitivity", "rate without the half", "records centred",
+    "imputed at the bound", "infinity clipped", "local sensitivity", "rate without the half", "records centred",
 ]  # fmt: skip
 
 

@@ -119,7 +119,9 @@ def test_every_generated_row_is_what_its_meaning_says(tmp_path):
 def _cells(change):
     """A table whose records were sorted into cells wrongly."""
     honest = aggregate.sorted_into_cells
-    return lambda patch: patch.setattr(aggregate, "sorted_into_cells", lambda s, table: change(honest(s, table), table))
+    return lambda patch: patch.setattr(
+        aggregate, "sorted_into_cells", lambda s, table, p: change(honest(s, table, p), table)
+    )
 
 
 def _edge_in_both(table, _):

@@ -14,7 +14,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
-from scipy import signal
 
 from confide.likelihood.record_law.panels import PANEL, panel_rule
 from confide.likelihood.score_integral import Told
@@ -134,6 +133,8 @@ def _on_lattice(model: Model, points: Floats, masses: Floats) -> Told:
 def _convolved(rows: Floats, noise: Floats) -> Floats:
     if rows.shape[1] * noise.size <= _DIRECTLY:
         return np.stack([np.convolve(row, noise) for row in rows])
+    from scipy import signal  # a quarter of a second of every start, for what few answers need
+
     found = np.asarray(signal.oaconvolve(rows, noise[None], axes=1))
     # beside the largest density, what is left of a smaller one is rounding
     return np.where(found[:1] > 1e-14 * found[0].max(), found, 0.0)

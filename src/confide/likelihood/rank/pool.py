@@ -205,11 +205,7 @@ class Pool(Route):
             chosen = fused_key(as_key(self.key if key is None else key))
         rank = channel.statistic.rank(channel.n)
         pool = simulate_pool(chosen, channel.n, rank, channel.law.window, self.size if size is None else size)
-        if self.parts == 1:
-            return pool
-        # the beginning of a Sobol sequence is one too
-        first = -(-pool.log_weight.shape[-1] // self.parts)
-        return pool._replace(zeta=pool.zeta[:, :first], log_weight=pool.log_weight[:, :first])
+        return pool if self.parts == 1 else pool.first(-(-pool.log_weight.shape[-1] // self.parts))
 
 
 def _together(pool: WindowPool) -> list[tuple[Floats, Floats]]:

@@ -25,14 +25,13 @@ from __future__ import annotations
 
 import functools
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.nn import log_sigmoid, sigmoid
 from scipy import special
-from scipy.stats import qmc
 
 from confide._compile import FAST_COMPILE, numbers_of
 from confide.likelihood.value_law.table import QuantileTable, StepTable
@@ -103,6 +102,16 @@ class WindowPool(NamedTuple):
     low: jax.Array
     high: jax.Array
 
+    def first(self, count: int) -> WindowPool:
+        """The first windows of each batch: the beginning of a Sobol sequence is one too."""
+        return self._replace(zeta=self.zeta[:, :count], log_weight=_scaled(self.log_weight[:, :count]))
+
+
+def _scaled(log_weight: Any) -> Any:
+    """Weights whose mean is one."""
+    mean = special.logsumexp(np.asarray(log_weight)) - np.log(log_weight.size)
+    return log_weight - mean
+
 
 def _blocks(cap: int) -> list[slice]:
     """1, 3, 9, … ranks, outwards."""
@@ -112,6 +121,8 @@ def _blocks(cap: int) -> list[slice]:
 
 def _numbers(generator: np.random.Generator, length: int, cap: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Levels of the middles (batches, L), and exponentials (batches·L, K) for either side."""
+    from scipy.stats import qmc  # takes longer to load than most answers that need no windows
+
     blocks = _blocks(cap)
     exponent = (length - 1).bit_length()
     sobol = [qmc.Sobol(1 + 2 * len(blocks), rng=generator) for _ in range(BATCHES)]
@@ -140,8 +151,10 @@ def _simulate(n: int, rank: int, cap: int, length: int, seed: bytes) -> WindowPo
     with jax.enable_x64(True):
         generator = np.random.default_rng(np.frombuffer(seed, dtype=np.uint32))
         level, above, below = _numbers(generator, length, cap)
-        middles = wider_middles(level, n, rank)
-        pool: WindowPool = numbers_of(_laid_out, *middles, above, below, Ranks(float(n), float(rank)))
+        middle, log_weight = wider_middles(level, n, rank)
+        pool: WindowPool = numbers_of(
+            _laid_out, middle, _scaled(log_weight), above, below, Ranks(float(n), float(rank))
+        )
         return pool
 
 
