@@ -150,7 +150,8 @@ def _script(
         f"found = cf.compare(models, prior=prior, unequal=True{method}{assumed})",
         "tables = [found.table.filter(like='sd ').loc[list(by_level)]]",
         *(_SIZES_OF_PRIVATE if plan.private else _sizes(method)),
-        "print(*tables, sep='\n\n')",
+        "for each in tables:",
+        "    print(each)",
     ]
     if asked and not served(plan):
         lines.append(f"axes = [{[level_of(each) for each in levels]!r}, sizes]")
