@@ -14,8 +14,8 @@ from confide_cli.build import channel_of
 from confide_cli.study import Arguments
 from confide_explorer.pages import settled
 from confide_explorer.reading import read_channel, read_plan
-from confide_explorer.screens.statistic import searched
-from confide_explorer.scripts import words_of
+from confide_explorer.screens.statistic import command_of, searched
+from confide_explorer.scripts import channel_file, words_of
 from confide_explorer.state import PageState
 from tests.explorer.test_pages import cells, run, script_of
 
@@ -114,21 +114,17 @@ def test_accuracy_against_privacy_and_an_assumed_number(client):
     assert all(f"{spread:.3g}"[:4] in told for spread in spreads)
 
 
-def test_what_is_taken_along_tells_no_number(client, tmp_path):
-    query = SHARE | LISTED | {"pick": "sum 1, x"}
-    file = client.get("/take/channel.toml", params=query).text
-    assert 'n = "private"' in file and "400" not in file
-    (tmp_path / "channel.toml").write_text(file)
-    plan, _ = read_plan(settled(PageState(**SHARE)))
-    assert channel_of(Arguments(tmp_path / "channel.toml", {})) == read_channel("sum 1, x", plan)
-    page = html.unescape(client.get("/take", params=query).text)
-    assert "--n private --assume 400" in page and "--neighbours add-remove" in page
-
-
-def test_the_channel_file_releases_without_a_number(client, tmp_path, monkeypatch):
+def test_what_is_taken_along_tells_no_number(tmp_path, monkeypatch):
     from confide_cli import run as confide
 
-    (tmp_path / "channel.toml").write_text(client.get("/take/channel.toml", params=SHARE | LISTED).text)
+    state = settled(PageState(**SHARE, **LISTED))
+    plan, _ = read_plan(state)
+    chosen = read_channel("sum 1, x", plan)
+    file = channel_file(chosen, plan, False)
+    assert 'n = "private"' in file and "400" not in file
+    (tmp_path / "channel.toml").write_text(file)
+    assert channel_of(Arguments(tmp_path / "channel.toml", {})) == chosen
+    assert "--n private --assume 400" in command_of(state, plan)
     (tmp_path / "DATA.csv").write_text("sick\n" + "1\n0\n" * 60)
     monkeypatch.chdir(tmp_path)
     told = ["release", "DATA.csv", "--column", "sick", "--study", "channel.toml", "--output", "release.json"]

@@ -3,6 +3,7 @@
 import html
 import re
 import shlex
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,7 +13,8 @@ import confide as cf
 from confide_cli.build import channel_of
 from confide_cli.study import Arguments
 from confide_explorer.pages import settled, view
-from confide_explorer.reading import read_channel, read_plan
+from confide_explorer.reading import read_channel, read_channels, read_plan
+from confide_explorer.screens.statistic import command_of
 from confide_explorer.scripts import channel_file, words_of
 from confide_explorer.state import PageState
 from tests.explorer.test_pages import cells, run, script_of
@@ -59,18 +61,25 @@ def test_the_second_screen_ranks_lists_of_expressions_as_a_closed_form_does(clie
     assert rows["mean age, weight"][5] in by_command(page)
 
 
-def test_usual_statistics_are_compared_where_none_is_listed(client):
-    page = html.unescape(client.get("/statistic", params=LINE | {"kind": "gdp"}).text)
-    names = [row[0] for row in cells(page, "Ranked")]
-    assert len(names) == 6 and all(name.startswith("mean ") and name.endswith("with gaussian") for name in names)
-    assert "Over rows nothing is searched" in page
-    plan, _ = read_plan(settled(PageState(**LINE, kind="gdp")))
-    for name in names:
-        channel = read_channel(name, plan)
-        assert max(abs(end) for ends in channel.statistic.ranges for end in ends) <= 1 + 1e-12, name
+def test_usual_statistics_are_compared_where_none_is_listed():
+    state = settled(PageState(**LINE, kind="gdp"))
+    plan, _ = read_plan(state)
+    channels, errors = read_channels(state, plan)
+    assert not errors and len(channels) == 6
+    assert all(name.startswith("mean ") and name.endswith("with gaussian") for name in channels)
+    for channel in channels.values():
+        # one noise scale serves all of them
+        assert max(abs(end) for ends in channel.statistic.ranges for end in ends) <= 1 + 1e-12
         assert read_channel(words_of(channel), plan) == channel
+    # of two values there is nothing to square, and nothing to clip; a private number needs a count
+    told = {"counting": "private", "population": "bernoulli", "column_b": "age", "population_b": "normal"}
+    state = settled(PageState(column="ill", **told))
+    names = list(read_channels(state, read_plan(state)[0])[0])
+    assert names[0] == "sum 1, ill, age / 10" and "ill**2" not in "".join(names)
+    assert names[3] == "sum 1, ill, age / 5 on ill=0:1 age=-5:5"
 
 
+@pytest.mark.slow
 def test_a_vector_is_simulated_and_analysed(client):
     pick = "mean age / 8, weight / 8 with gaussian"
     page = client.get("/statistic", params=APART | BOTH | WIDE | {"kind": "gdp", "pick": pick, "statistics": ""}).text
@@ -86,6 +95,7 @@ def test_a_vector_is_simulated_and_analysed(client):
     assert all(row[3][:4] in told for row in rows)
 
 
+@pytest.mark.slow
 def test_the_third_screen_reads_costs_off_its_curves(client):
     query = APART | BOTH | WIDE | {"pick": "mean age / 8, weight / 8", "sd1": "0.1"}
     page = html.unescape(client.get("/worth", params=query).text)
@@ -101,36 +111,43 @@ def test_the_third_screen_reads_costs_off_its_curves(client):
 
 
 @pytest.mark.parametrize("private", [False, True])
-def test_rows_are_taken_along(client, tmp_path, private):
+def test_rows_are_taken_along(tmp_path, private):
     head = "sum 1, " if private else "mean "
-    query = LINE | {"kind": "gdp", "pick": f"{head}pain / 5, pain * dose on pain=-4:4 dose=-2:3 with gaussian"}
-    query |= {"statistics": f"{head}pain with gaussian\n{head}pain, dose with gaussian"}
-    query |= {"counting": "private"} if private else {}
-    page = html.unescape(client.get("/take", params=query).text)
-    plan, _ = read_plan(settled(PageState(**LINE, kind="gdp", counting="private" if private else "public")))
-    chosen = read_channel(query["pick"], plan)
-    (tmp_path / "channel.toml").write_text(client.get("/take/channel.toml", params=query).text)
+    state = settled(PageState(**LINE, kind="gdp", counting="private" if private else "public"))
+    plan, _ = read_plan(state)
+    chosen = read_channel(f"{head}pain / 5, pain * dose on pain=-4:4 dose=-2:3 with gaussian", plan)
+    (tmp_path / "channel.toml").write_text(channel_file(chosen, plan, False))
     assert channel_of(Arguments(tmp_path / "channel.toml", {})) == chosen
     assert chosen.n == (None if private else 1000) and chosen.statistic.bounds.by_name["dose"] == (-2.0, 3.0)
-    assert "--study channel.toml" in page and "--column" not in page
-    assert str(chosen).splitlines()[0] in run(client.get("/take/script.py", params=query).text)
+    listed = replace(
+        state, statistics=f"{head}pain with gaussian\n{head}pain, dose on pain=0:1 dose=-2:3 with gaussian"
+    )
+    line = shlex.split(command_of(listed, plan))
+    assert line[1] == "compare" and ("--assume" in line) == private
+    # bounds of those that have none of their own
+    assert [each for each in line if ":" in each and "=" in each and " " not in each] == ["pain=-5.0:5.0"]
 
 
-def test_the_channel_file_of_rows_releases_a_table(client, tmp_path, monkeypatch):
+@pytest.mark.slow
+def test_the_last_screen_has_files_of_rows(client):
+    query = LINE | {"kind": "gdp", "n": "200", "pick": "mean pain, dose with gaussian"}
+    query |= {"statistics": "mean pain with gaussian\nmean dose with gaussian"}
+    page = html.unescape(client.get("/take", params=query).text)
+    assert "release DATA.csv --study channel.toml" in page
+    assert "the mean of (pain, dose)" in run(client.get("/take/script.py", params=query).text)
+
+
+def test_the_channel_file_of_rows_releases_a_table(tmp_path, monkeypatch):
     from confide_cli import run as confide
 
-    query = LINE | {
-        "kind": "gdp",
-        "n": "200",
-        "pick": "mean pain, dose with gaussian",
-        "statistics": "mean pain\nmean dose",
-    }
-    (tmp_path / "channel.toml").write_text(client.get("/take/channel.toml", params=query).text)
+    plan, _ = read_plan(settled(PageState(**LINE, kind="gdp", n="200")))
+    chosen = read_channel("mean pain, dose with gaussian", plan)
+    (tmp_path / "channel.toml").write_text(channel_file(chosen, plan, True))
     rows = np.random.default_rng(0).normal(size=(200, 2))
     (tmp_path / "DATA.csv").write_text("pain,dose\n" + "\n".join(f"{a},{b}" for a, b in rows))
     monkeypatch.chdir(tmp_path)
     assert confide(["release", "DATA.csv", "--study", "channel.toml", "--output", "release.json"]) == 0
-    assert cf.Release.load(tmp_path / "release.json").value.shape == (2,)
+    assert cf.Release.load(tmp_path / "release.json").channel == chosen
 
 
 FORMS = {
@@ -186,11 +203,3 @@ def test_a_channel_file_of_a_histogram_and_of_a_count(tmp_path):
         (tmp_path / "channel.toml").write_text(channel_file(channel, plan, False))
         assert channel_of(Arguments(tmp_path / "channel.toml", {})) == channel
         assert read_channel(words_of(channel), plan) == channel
-
-
-def test_the_command_line_of_the_page_is_quoted(client):
-    query = LINE | {"kind": "gdp", "statistics": "mean pain with gaussian\nmean pain, dose with gaussian"}
-    page = html.unescape(client.get("/statistic", params=query).text)
-    line = re.search(r"confide compare .*", page)[0].partition("<")[0]
-    words = shlex.split(line)
-    assert "--bounds" in words and "dose=-4.0:4.0" in words
