@@ -66,6 +66,12 @@ class View:
         return column.role not in ROLES or column.role in FAMILIES
 
     @property
+    def example(self) -> str:
+        """A statistic that can be published of such records: of a private number of them, beside a count."""
+        names = ", ".join(column.name for column in self.columns) if len(self.columns) > 1 else "x"
+        return f"sum 1, {names}" if self.state.counting == "private" else f"mean {names}"
+
+    @property
     def families(self) -> dict[str, Offered]:
         """What a column may be."""
         return FAMILIES
