@@ -64,11 +64,10 @@ def read_record(reader: FieldReader) -> RecordWords | None:
     columns = columns_of(reader.state)
     if len(columns) == 1:
         (column,) = columns
-        law = _law(reader, column)
-        bounds = _bounds(reader, column)
-        return (
-            None if law is None or bounds is None or reader.errors else RecordWords(law, _prior(reader, column), bounds)
-        )
+        # all of them are read, for all that is wrong is said
+        law, bounds = _law(reader, column), _bounds(reader, column)
+        prior = [] if law is None else _prior(reader, column)
+        return None if law is None or bounds is None or reader.errors else RecordWords(law, prior, bounds)
     form = reader("rows", lambda text: words.choice("how columns hang together", text, FORMS))
     _names(reader, columns)
     ends = {column.name: _bounds(reader, column) for column in columns}

@@ -219,6 +219,14 @@ def test_what_is_wrong_is_said_beside_its_field_and_nothing_is_lost(idle, screen
         assert re.search(rf'name="{other}"', page), other
 
 
+def test_all_that_is_wrong_is_said_at_once(idle):
+    page = idle.get("/know", params={"low": "a", "high1": "0.5", "n": "many", "level": "x", "counting": "no"}).text
+    assert set(re.findall(r'id="(\w+)-wrong"', page)) == {"low", "high1", "n", "level", "counting"}
+    wrong = BESIDE["line"] | {"column_b": "a b", "low": "a", "high_b": "-9", "low1": "b", "high2_b": "-5"}
+    page = idle.get("/know", params=wrong).text
+    assert set(re.findall(r'id="(\w+)-wrong"', page)) == {"column_b", "low", "high_b", "low1", "high2_b"}
+
+
 def test_delta_has_its_own_message(idle):
     assert 'id="delta-wrong"' in idle.get("/know?kind=approx&delta=2").text
     assert 'id="delta-wrong"' in idle.get("/know?kind=approx&delta=small").text

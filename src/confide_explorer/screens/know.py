@@ -104,9 +104,9 @@ def said(state: PageState, plan: Assumed) -> str:
                 continue
             named = f"the {parameter} of {column.name}" if plan.several else of_population([parameter])
             believed.append(f"{named} is most likely between {low} and {high}")
-    form = FORMS[state.rows].words if plan.several else columns[0].offered.words
-    record = f"a record is a row of {', '.join(plan.bounds)}, {form}" if plan.several else f"a record is {form}"
-    return f"{record}, and {' and '.join(believed)}"
+    if plan.several:
+        return f"a record is a row of {', '.join(plan.bounds)}: {'; '.join([FORMS[state.rows].words, *believed])}"
+    return f"a record is {columns[0].offered.words}, and {' and '.join(believed)}"
 
 
 def labels(plan: Assumed) -> list[str]:
