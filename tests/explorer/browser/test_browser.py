@@ -15,6 +15,7 @@ pytestmark = pytest.mark.browser
 #: a search over everything for two parameters, exactly: minutes, also on a machine that has nothing else to do
 SLOW = "/statistic?population=gamma&precision=exact&n=3000&high1="
 ROWS = "column=pain&column_b=dose&rows=linear_regression"
+APART = "column=age&population=normal_mean&column_b=weight"
 PRIVATE = "counting=private&population=bernoulli"
 
 
@@ -33,8 +34,7 @@ def wide(page):
         (f"/number?{COUNTS}", "add up to 98"),
         (f"/take?{TWO}", "channel.toml"),
         (f"/know?{ROWS}", "rows, drawn at the middle"),
-        (f"/statistic?{ROWS}&statistics=mean+pain%0Amean+pain,+pain*dose", "best linear combination"),
-        (f"/worth?{ROWS}&pick=mean+pain,+pain*dose&sd1=0.1", "What it costs"),
+        (f"/statistic?{APART}&statistics=mean+age%0Amean+age,+weight", "best linear combination"),
         (f"/statistic?{PRIVATE}&statistics=sum+1,+x%0Asum+1,+2*x", "records is assumed"),
         (f"/worth?{PRIVATE}&pick=sum+1,+x&sd1=0.05", "What it costs"),
         (f"/take?{PRIVATE}&statistics=sum+1,+x%0Asum+1,+2*x", "--neighbours add-remove"),
