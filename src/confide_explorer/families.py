@@ -79,7 +79,7 @@ class Form(NamedTuple):
     covariate: Offered | None = None
 
 
-_INTERCEPT, _COEFFICIENT = ("intercept", "real", "-1", "1"), ("coefficient", "real", "-1", "1")
+_INTERCEPT, _COEFFICIENT = ("intercept", "real", "-1", "1"), ("coefficient", "real", "0", "1")
 _COVARIATE = Offered("what it depends on", (_COEFFICIENT, ("values", "assumed", "-2", "2")), ("-4", "4"))
 #: `cf.Population` takes any other: a mapping of columns, from Python
 FORMS = {
