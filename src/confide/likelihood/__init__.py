@@ -74,6 +74,12 @@ def choose_route(model: Model, route: str | Route = "auto") -> Route:
         if reason is not None:
             raise IncompatibleError(f"route {asked.name!r} does not serve this model: {reason}")
         return asked
+    if type(model.channel.statistic).__module__.partition(".")[0] != "confide":
+        raise IncompatibleError(
+            f"{model.channel.statistic} is a statistic of your own, of which nobody knows p(y | theta); `infer` "
+            "samples its records (method='mhaar'), `information` simulates data sets (method='replicates'), and a "
+            "route of your own, route=MyRoute(), serves everything else"
+        )
     reasons = {}
     for candidate in ROUTES.values():
         reason = _refuses(candidate, model)
