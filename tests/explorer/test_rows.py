@@ -86,7 +86,7 @@ def test_a_vector_is_simulated_and_analysed(client):
     rows = cells(page, "Simulated releases")
     assert len(rows) == 6 and {row[0] for row in rows} == {"age_mean", "weight_mean"}
     # the posterior of a normal mean with noise: its sd in closed form
-    noise = cf.Channel(read_channel(pick, read_plan(PageState(**APART, **WIDE, kind="gdp"))[0]).statistic,
+    noise = cf.Channel(read_channel(pick, read_plan(PageState(**APART | BOTH | WIDE, kind="gdp"))[0]).statistic,
                        cf.Gaussian(cf.GDP(1.0)), n=500).law.noise.scale  # fmt: skip
     prior = 1.0 / (3.0 / norm.ppf(0.95)) ** 2
     expected = (1.0 / (1.0 / (1.0 / 500 + (8.0 * float(noise)) ** 2) + prior)) ** 0.5
