@@ -14,7 +14,7 @@ from confide.information.montecarlo import ALGORITHMS, OPTIONS, Sizes
 from confide.information.private import private_information
 from confide.information.result import Information, efficiency
 from confide.information.windows import has_windows
-from confide.likelihood import ROUTES, choose_route
+from confide.likelihood import ROUTES, Normal, choose_route
 from confide.likelihood.local.two_sided import require_one_derivative
 from confide.likelihood.record_law.rows.points import why_not_exact
 from confide.likelihood.route import Route
@@ -141,4 +141,6 @@ def _choose(model: Model) -> Route | None:
     # of several means of rows the normal law is all there is; of numbers Algorithm 2 does without it
     serves = noise is None or noise.normal or model.population.rows is not None
     closed = model.channel.statistic.dimension > 1 and serves
+    if closed and noise is not None and not noise.normal:
+        return Normal(averaged=True)
     return None if chosen.approximate and not closed else chosen

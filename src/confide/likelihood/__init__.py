@@ -61,7 +61,8 @@ def as_route(route: str | Route) -> Route | None:
 def choose_route(model: Model, route: str | Route = "auto") -> Route:
     """The route that is asked for, or the first that serves; an error that says why none does."""
     if model.channel.n is None:
-        asked, only = as_route(route), OverNumbers()
+        asked = as_route(route)
+        only = asked if isinstance(asked, OverNumbers) else OverNumbers()
         reason = f"route {asked.name!r} needs a public one" if asked not in (None, only) else only.refuses(model)
         if reason is not None:
             raise IncompatibleError(f"{model.channel!r} has a private number of records: {reason}")

@@ -55,6 +55,9 @@ class Normal(Route):
     (True, 'of the central limit theorem, not known')
     """
 
+    #: whether the information of a vector with Laplace noise is averaged over y, and not its closed bound from below
+    averaged: bool = False
+
     name = "normal"
     error = "of the central limit theorem, not known"
     approximate = True
@@ -104,11 +107,14 @@ class Normal(Route):
         return np.asarray(ndtr(z) - excess), np.asarray(ndtr(-z) + excess)
 
     def information(self, model: Model, thetas: Any) -> jax.Array:
-        """Closed for Gaussian noise: F_ij = ∂_iμᵀ H⁻¹ ∂_jμ + ½ tr(H⁻¹ ∂_iH H⁻¹ ∂_jH), H = Σ_s/n + σ²I."""
+        """Closed for Gaussian noise: F_ij = ∂_iμᵀ H⁻¹ ∂_jμ + ½ tr(H⁻¹ ∂_iH H⁻¹ ∂_jH), H = Σ_s/n + σ²I.
+
+        A vector with Laplace noise has no closed form. Its first term, with H = Σ_s/n + 2b²I, is what the best linear
+        combination of the numbers tells: by the inequality of Cauchy and Schwarz no law with that mean and that
+        covariance tells less, so that a plan on it promises too little rather than too much.
+        """
         noise = model.channel.law.added
-        if _vector_of_laplace(model):
-            return jnp.asarray(self.information_with_error(model, thetas)[0])
-        if model.channel.law.noiseless or noise.normal:  # type: ignore[union-attr]
+        if model.channel.law.noiseless or noise.normal or model.channel.statistic.dimension > 1:  # type: ignore[union-attr]
             require_regular(model, thetas)
             return _closed(model, np.asarray(thetas))
         return super().information(model, thetas)
@@ -116,13 +122,14 @@ class Normal(Route):
     def information_with_error(
         self, model: Model, thetas: Any, *, size: int | None = None, key: Any = None
     ) -> tuple[Floats, Floats]:
-        """Of a vector with Laplace noise the mean over `size` values y at all θ together, whose error is theirs."""
-        if not _vector_of_laplace(model):
+        """Where it is `averaged`, of a vector with Laplace noise the mean over `size` y at all θ, with its error."""
+        noise: Any = model.channel.law.added
+        if not self.averaged or noise is None or noise.normal or model.channel.statistic.dimension == 1:
             return super().information_with_error(model, thetas, size=size, key=key)
         thetas, n = np.asarray(thetas), float(model.channel.n)
-        record = law_for(model.population, model.channel.statistic, thetas)
-        _, variance, d_mean, d_variance = _derivatives(record, thetas)
-        noise: Any = model.channel.law.added
+        _, variance, d_mean, d_variance = _derivatives(
+            law_for(model.population, model.channel.statistic, thetas), thetas
+        )
         share = max((_VALUES if size is None else size) // (len(thetas) * scale_mixture.SCRAMBLES), _FEWEST)
         sizes = noise.scale, 1 << (share - 1).bit_length()
         found = np.asarray(scale_mixture.informations(variance / n, d_mean, d_variance / n, *sizes))
@@ -142,12 +149,6 @@ class Normal(Route):
         mass, score = _scores(law, mean[:, 0], spread**2, *_y_rule(law, mean[:, 0], spread, noise))
         carried = np.stack([d_mean[:, 0], d_variance[:, 0, 0] / n], axis=1)  # (M, 2, d)
         yield from ([Told(*parts)] for parts in zip(np.asarray(mass), np.asarray(score) @ carried, strict=True))
-
-
-def _vector_of_laplace(model: Model) -> bool:
-    """Whether several means have Laplace noise, so that nothing is in closed form."""
-    noise = model.channel.law.added
-    return noise is not None and model.channel.statistic.dimension > 1 and not noise.normal
 
 
 def log_density(law: Any, value: jax.Array, mean: jax.Array, covariance: jax.Array) -> jax.Array:
@@ -255,12 +256,13 @@ def _derivatives(law: AnyRecordLaw, thetas: jax.Array) -> tuple[jax.Array, ...]:
 
 
 def _closed(model: Model, thetas: Floats) -> jax.Array:
-    """F (M, d, d) under Gaussian noise, or without noise."""
+    """F (M, d, d) under Gaussian noise, or without noise; of other noise what the best linear combination tells."""
     law, n = model.channel.law.added, float(model.channel.n)
     record = law_for(model.population, model.channel.statistic, thetas)
     _, variance, d_mean, d_variance = _derivatives(record, thetas)
-    noise = 0.0 if law is None else law.scale**2
-    return _gaussian(variance / n + noise * jnp.eye(variance.shape[-1]), d_mean, d_variance / n)
+    noise = 0.0 if law is None else law.variance
+    spread = d_variance / n if law is None or law.normal else jnp.zeros_like(d_variance)
+    return _gaussian(variance / n + noise * jnp.eye(variance.shape[-1]), d_mean, spread)
 
 
 @jax.jit
