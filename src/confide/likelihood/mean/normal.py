@@ -57,7 +57,6 @@ class Normal(Route):
 
     #: whether the information of a vector with Laplace noise is averaged over y, and not its closed bound from below
     averaged: bool = False
-
     name = "normal"
     error = "of the central limit theorem, not known"
     approximate = True
@@ -127,9 +126,8 @@ class Normal(Route):
         if not self.averaged or noise is None or noise.normal or model.channel.statistic.dimension == 1:
             return super().information_with_error(model, thetas, size=size, key=key)
         thetas, n = np.asarray(thetas), float(model.channel.n)
-        _, variance, d_mean, d_variance = _derivatives(
-            law_for(model.population, model.channel.statistic, thetas), thetas
-        )
+        record = law_for(model.population, model.channel.statistic, thetas)
+        _, variance, d_mean, d_variance = _derivatives(record, thetas)
         share = max((_VALUES if size is None else size) // (len(thetas) * scale_mixture.SCRAMBLES), _FEWEST)
         sizes = noise.scale, 1 << (share - 1).bit_length()
         found = np.asarray(scale_mixture.informations(variance / n, d_mean, d_variance / n, *sizes))
