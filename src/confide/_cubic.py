@@ -22,7 +22,7 @@ class Cubic(NamedTuple):
 
     @classmethod
     def through(cls, knots: Floats, values: Floats) -> Cubic:
-        """Through values (M, …): the first two pieces are one cubic, and so are the last two; one parabola through three.
+        """Through values (M, …): the first two pieces are one cubic, as the last two are; through three, one parabola.
 
         >>> import numpy as np
         >>> knots = np.array([0.0, 1.0, 2.0, 4.0])

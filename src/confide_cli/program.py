@@ -6,11 +6,9 @@
 from __future__ import annotations
 
 import os
-import platform
 import sys
 import warnings
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from confide_cli.columns import COLUMN_BOUNDS, separated
@@ -19,18 +17,7 @@ from confide_cli.study import UsageProblem
 
 
 def main() -> None:
-    """The entry point of the program.
-
-    What JAX compiles is kept for the next command line, which is then twice as quick; it holds no records.
-    """
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "confide" / f"jax-{platform.node()}"
-    os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(cache))
-    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
-    if "jax" in sys.modules:  # `python -m confide` has loaded it, and it has read its variables
-        import jax
-
-        jax.config.update("jax_compilation_cache_dir", os.environ["JAX_COMPILATION_CACHE_DIR"])
-        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+    """The entry point of the program."""
     sys.exit(run())
 
 
