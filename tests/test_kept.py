@@ -39,7 +39,9 @@ def programs(cache):
 def ran(code, cache, **settings):
     """What a fresh process prints, and nothing on standard error."""
     environment = {**os.environ, "XDG_CACHE_HOME": str(cache), "JAX_ENABLE_COMPILATION_CACHE": "true", **settings}
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(
+        [sys.executable, "-c", code], check=False, env=environment, capture_output=True, text=True, timeout=300
+    )
     assert done.returncode == 0 and not done.stderr, done.stderr
     return done.stdout
 
@@ -76,11 +78,11 @@ def test_nothing_is_kept_where_jax_is_told_so(tmp_path):
     assert not programs(tmp_path)
 
 
-def test_what_a_release_compiles_does_not_depend_on_records(tmp_path):
+def test_a_release_compiles_nothing(tmp_path):
     for name, records in (("one", [0.25] * 50), ("other", [0.75] * 49 + [0.125])):
         (tmp_path / name).mkdir()
         ran(RELEASE.format(records=records), tmp_path / name)
-    assert programs(tmp_path / "one") == programs(tmp_path / "other")
+    assert programs(tmp_path / "one") == programs(tmp_path / "other") == []
 
 
 def test_settings_are_as_before_afterwards(home):

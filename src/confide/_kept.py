@@ -20,6 +20,7 @@ import platform
 import threading
 import warnings
 from pathlib import Path
+from typing import Any
 
 import jax
 from jax.experimental.compilation_cache.compilation_cache import reset_cache
@@ -31,7 +32,7 @@ _QUIET = (0, 10, 2)
 
 
 class Kept:
-    """A context in which JAX keeps what it compiles; the first that is entered begins it, the last that is left ends it.
+    """Where JAX keeps what it compiles: from when the first thread enters until the last has left.
 
     >>> with KEPT:
     ...     with KEPT:
@@ -47,10 +48,10 @@ class Kept:
     def __enter__(self) -> None:
         with self._lock:
             self._within += 1
-            if self._within == 1 and jax.config.jax_compilation_cache_dir is None:
-                self._folder = folder() if jax.config.jax_enable_compilation_cache else None
+            if self._within == 1 and _told("jax_compilation_cache_dir") is None:
+                self._folder = folder() if _told("jax_enable_compilation_cache") else None
                 if self._folder is not None:
-                    self._least = jax.config.jax_persistent_cache_min_compile_time_secs
+                    self._least = _told("jax_persistent_cache_min_compile_time_secs")
                     jax.config.update("jax_compilation_cache_dir", self._folder)
                     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
 
@@ -58,7 +59,7 @@ class Kept:
         with self._lock:
             self._within -= 1
             if self._within == 0 and self._folder is not None:
-                if jax.config.jax_compilation_cache_dir == self._folder:
+                if _told("jax_compilation_cache_dir") == self._folder:
                     jax.config.update("jax_compilation_cache_dir", None)
                     jax.config.update("jax_persistent_cache_min_compile_time_secs", self._least)
                     reset_cache()  # it holds the folder that it began with
@@ -66,6 +67,11 @@ class Kept:
 
 
 KEPT = Kept()
+
+
+def _told(name: str) -> Any:
+    """What JAX was told."""
+    return getattr(jax.config, name)
 
 
 @functools.cache
