@@ -29,10 +29,10 @@ docs: $(STAMP)
 
 # Most of the time would go into compiling programs that run for milliseconds, so XLA is told to hurry. The long checks
 # are compiled as for users, and tests/test_compiled.py compares the numbers of both.
-HURRY := --xla_cpu_use_fusion_emitters=false --xla_backend_optimization_level=1
+HURRY := --xla_cpu_use_fusion_emitters=false --xla_backend_optimization_level=1 --xla_cpu_parallel_codegen_split_count=1
 
 test: lint
-	XLA_FLAGS="$(HURRY) $$XLA_FLAGS" $(BIN)/python -m pytest -n auto -m "not slow and not browser"
+	XLA_FLAGS="$(HURRY) $$XLA_FLAGS" $(BIN)/python -m pytest -n auto --dist worksteal -m "not slow and not browser"
 
 test-slow: $(STAMP)
 	$(BIN)/python -m pytest -n auto -m slow

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
@@ -23,19 +22,8 @@ app = typer.Typer(
 )
 
 
-def _version(asked: bool) -> None:
-    if asked:
-        from importlib.metadata import version
-
-        typer.echo(f"confide {version('confide')}")
-        raise typer.Exit
-
-
-_Version = Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")]
-
-
 @app.callback()
-def _root(version: _Version = False) -> None:
+def _root(version: o.Version = False) -> None:
     """Choose what to publish about a sensitive data set, publish it privately, and learn from what was published."""
 
 
@@ -221,15 +209,20 @@ def adapt(
     run(plan, told, batches, update, asked, as_json)
 
 
-@app.command(epilog='Example: confide denoise cells.json --total regions.json --total 12000 --claim "f > m"')
+@app.command(epilog='Example: confide denoise cells.json --total regions.json --total 12000 --claim "f > m"\n\n'
+             "A table of somebody else's: confide denoise tracts.csv --variance 60 --total counties.csv")  # fmt: skip
 def denoise(
-    release: o.ReleaseFile, total: o.Totals = None, nonnegative: o.Nonnegative = False, claim: o.CellClaims = None,
-    quantile: o.Quantiles = None, probability: o.Probability = 0.9, as_json: o.Json = False,
+    release: o.Counts, total: o.Totals = None, nonnegative: o.Nonnegative = False, claim: o.CellClaims = None,
+    quantile: o.Quantiles = None, probability: o.Probability = 0.9, count: o.CountColumn = "count",
+    variance: o.Variance = "variance", noise: o.KindOfNoise = "gaussian", step: o.StepOfNoise = "1",
+    processed: o.DoneAfterwards = None, as_json: o.Json = False,
 ) -> None:  # fmt: skip
-    """What the true counts were behind a noisy histogram or count."""
+    """What the true counts were behind a noisy histogram or count, ours or one that somebody else published."""
     from confide_cli.denoising import denoise as run
+    from confide_cli.tables import Published
 
-    run(release, total or [], claim or [], quantile or [], probability, as_json, nonnegative=nonnegative)
+    published = Published(count, variance, noise, step, processed)
+    run(release, published, total or [], claim or [], quantile or [], probability, as_json, nonnegative=nonnegative)
 
 
 @app.command(epilog="Example: confide verify release.json --ledger budget.db")

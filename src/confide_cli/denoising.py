@@ -11,10 +11,12 @@ import confide as cf
 from confide_cli.learn import loaded
 from confide_cli.show import emit, say
 from confide_cli.study import UsageProblem
+from confide_cli.tables import Published
 
 
 def denoise(
     release: Path,
+    published: Published,
     totals: list[str],
     claims: list[str],
     quantiles: list[float],
@@ -23,11 +25,13 @@ def denoise(
     *,
     nonnegative: bool,
 ) -> None:
-    """The posterior of the counts of a release file, with totals that are numbers or files."""
+    """The posterior of the counts of a release file, or of somebody's table, with totals that are numbers or files."""
     if not 0 < probability < 1:
         raise UsageProblem(f"--probability {probability:g} is not between 0 and 1")
-    known: list[Any] = [int(each) if re.fullmatch("[0-9]{1,15}", each) else loaded([Path(each)])[0] for each in totals]
-    found = cf.denoise(loaded([release])[0], totals=known or None, nonnegative=nonnegative)
+    known: list[Any] = [
+        int(each) if re.fullmatch("[0-9]{1,15}", each) else _read(Path(each), published) for each in totals
+    ]
+    found = cf.denoise(_read(release, published), totals=known or None, nonnegative=nonnegative)
     ends = found.interval(probability)
     told = {claim: found.probability(claim) for claim in claims}
     lies = {f"{q:g}": found.quantile(q, probability) for q in quantiles}
@@ -51,3 +55,8 @@ def denoise(
             say(f"The {q}-quantile of the records lies between {low:g} and {high:g}.")
 
     emit(as_json, result, show)
+
+
+def _read(path: Path, published: Published) -> Any:
+    """A release of ours, or a table of somebody else's."""
+    return published.table(path) if path.suffix.lower() == ".csv" else loaded([path])[0]

@@ -180,6 +180,22 @@ Totals = Annotated[
     list[str] | None,
     typer.Option("--total", metavar="NUMBER|FILE", help="What all cells, or groups of them, add up to. Repeatable."),
 ]
+Counts = Annotated[
+    Path,
+    typer.Argument(metavar="RELEASE|TABLE.csv", help="A release file, or a table that somebody else published."),
+]
+CountColumn = Annotated[str, typer.Option("--count", metavar="NAME", help="Of a table: its column of noisy counts.")]
+Variance = Annotated[
+    str, typer.Option(metavar="NAME|NUMBER", help="Of a table: the noise's variance, one number or a column of them.")
+]
+KindOfNoise = Annotated[str, typer.Option("--noise", metavar="KIND", help="Of a table: gaussian or laplace.")]
+StepOfNoise = Annotated[
+    str, typer.Option("--step", metavar="NUMBER", help="Of a table: noise is in steps of this; none if it has none.")
+]
+DoneAfterwards = Annotated[
+    str | None,
+    typer.Option("--processed", help="Of a table: what was done after the noise: clamped(0), rounded(5), …"),
+]
 Nonnegative = Annotated[bool, typer.Option("--nonnegative", help="Believe that no count is below 0.")]
 CellClaims = Annotated[
     list[str] | None, typer.Option("--claim", metavar="WORDS", help='How probable this is: "f > m". Repeatable.')
@@ -260,3 +276,14 @@ Port = Annotated[int, typer.Option(min=0, max=65535, help="Where the page is ser
 Browser = Annotated[
     bool, typer.Option("--browser/--no-browser", help="Open it in the browser, or only say where it is.")
 ]
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from importlib.metadata import version
+
+        typer.echo(f"confide {version('confide')}")
+        raise typer.Exit
+
+
+Version = Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")]

@@ -173,6 +173,41 @@ def test_denoise_says_what_the_true_counts_were(confide, result, tmp_path):
     assert code == 1 and "cannot be read" in said
     code, _, said = confide("denoise", "total.json", "--quantile", "0.5")
     assert code == 1 and "cells of one column" in said
+    code, _, said = confide("denoise", "cells.json", "--claim", "old, young > 3")
+    assert code == 1 and '"below 18 > 65 or more"' in said
+
+
+def test_denoise_reads_tables_that_others_publish(confide, result):
+    """The same numbers as in Python; a row without a count was left out."""
+    rows = ["county,tract,n,v"] + [f"{c},{c}{i},{60 * i + 7},9" for c in "AB" for i in range(3)]
+    Path("tracts.csv").write_text("\ufeff" + "\n".join(rows) + "\n\n", encoding="utf-8")
+    Path("counties.csv").write_text("county,n,v\nA,200,4\nB,190,4\n", encoding="utf-8")
+    found = result(
+        "denoise", "tracts.csv", "--count", "n", "--variance", "v", "--total", "counties.csv", "--total", "390"
+    )
+    valid("denoise", found)
+    tracts = {"county": list("AAABBB"), "tract": [f"{c}{i}" for c in "AB" for i in range(3)], "count": [7, 67, 127] * 2}
+    expected = cf.denoise(
+        cf.published_counts(tracts, variance=9.0),
+        totals=[cf.published_counts({"county": ["A", "B"], "count": [200, 190]}, variance=4.0), 390],
+    )
+    assert [cell["mean"] for cell in found["cells"].values()] == pytest.approx(expected.mean, rel=1e-12)
+    Path("few.csv").write_text("ward,count\nnorth,412\nwest,\n", encoding="utf-8")
+    kind = ["--variance", "8", "--noise", "laplace", "--nonnegative", "--processed", "suppressed(below=5)"]
+    few = ("denoise", "few.csv", *kind)
+    assert result(*few)["cells"]["west"]["high"] < 12 < 405 < result(*few)["cells"]["north"]["low"]
+    for words, told in (
+        (["--variance", "v"], "few.csv"), (["--variance", "8"], "processed"), (["--count", "m"], "--count"),
+        (["--variance", "-1", "--processed", "suppressed(5)"], "below 0"), (["--variance", "8", "--noise", "cauchy"], "--noise"),
+        (["--variance", "8", "--step", "one"], "--step"), (["--variance", "8", "--processed", "hidden(3)"], "--processed"),
+        (["--variance", "8", "--processed", "rounded(3, 4, 5)"], "--processed"),
+    ):  # fmt: skip
+        code, _, said = confide("denoise", "few.csv", *words)
+        assert code == 1 and told in said
+    for text in (b"", b"count\n", b"count,count\n1,2\n", b"a,count\n1\n", b"\xff\xfe\x00", b'count\n"1\n'):
+        Path("bad.csv").write_bytes(text)
+        code, _, said = confide("denoise", "bad.csv", "--variance", "8")
+        assert code == 1 and "bad.csv" in said
 
 
 def test_verify_says_whether_a_file_is_as_it_was_written(confide, result, people, tmp_path):

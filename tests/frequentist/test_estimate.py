@@ -77,6 +77,27 @@ def test_normal_laplace_by_quadrature():
     assert below[0, 0] + above[0, 0] == pytest.approx(1.0, abs=1e-12)
 
 
+def test_many_theta_share_panels(monkeypatch):
+    """The mean of exponential records is a gamma variable: a scan of rates, and two that are far from all others."""
+    model = model_of(P.exponential(), cf.Mean("x", bounds=(0, 900)), cf.Laplace(scale=0.7), 25)
+    route, asked = choose_route(model), []
+    inverted = type(route).log_likelihood
+    monkeypatch.setattr(type(route), "log_likelihood", lambda self, *args: asked.append(args) or inverted(self, *args))
+    rates, y = np.concatenate([[0.05, 2.0], np.geomspace(0.8, 0.4, 24)]), np.asarray([0.4, 3.0, 12.0])
+    with jax.enable_x64(True):
+        below, above = tails(route, model, rates[:, None], y)
+    assert len(asked) < len(rates)  # one by one it would be asked twice at each
+    np.testing.assert_allclose(below + above, 1.0, atol=1e-8)
+    for row in (0, 1, 2, 11, 12, 25):
+        mean = stats.gamma(25, scale=1 / (25 * rates[row]))
+        for column, v in enumerate(y):
+            least, most = mean.ppf([1e-15, 1 - 1e-15])
+            expected = integrate.quad(
+                lambda u, v=v, law=mean: law.pdf(u) * stats.laplace.cdf(v, u, 0.7), least, most, points=[np.clip(v, least, most), mean.mean()], epsabs=1e-12, limit=400
+            )[0]  # fmt: skip
+            assert below[row, column] == pytest.approx(expected, abs=1e-8)
+
+
 CONTINUOUS = {
     "exponential": (P.exponential(), cf.Mean("x", bounds=(0, 20)), LAPLACE, 100, 0.1),
     "variance": (P.normal_variance(), cf.Mean("abs(x)", bounds=(-10, 10)), LAPLACE, 50, 2.0),

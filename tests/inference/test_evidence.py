@@ -26,6 +26,7 @@ def test_a_share(y, scale, n, a, b):
     assert found.log_evidence == pytest.approx(_share(y, scale, n, a, b), abs=1e-8)
 
 
+@pytest.mark.slow
 def test_two_parameters():
     """A normal mean of wide bounds with Gaussian noise is normal: the rest is an integral over the variance."""
     n, y, scale = 20, 0.7, 0.3

@@ -193,6 +193,7 @@ def test_posteriors_are_calibrated():
         assert stats.kstest(level, "uniform").pvalue > 1e-6, line
 
 
+@pytest.mark.slow
 def test_the_truth_is_found_where_ignoring_missing_records_loses_it():
     """A fifth of the records is missing and was imputed: without the share the posterior excludes the truth."""
     n, rate = 4000, 0.5

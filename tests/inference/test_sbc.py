@@ -30,7 +30,13 @@ PAIRS = {
 }
 
 
-@pytest.mark.parametrize("name", list(PAIRS))
+#: one of each kind of target; the others are many compilations of programs that tests of kernels see as well
+QUICK = ("mean, grid", "mean, mhaar on z", "median, mhaar", "per record, grid")
+
+
+@pytest.mark.parametrize(
+    "name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in PAIRS]
+)
 def test_calibrated(name):
     model, options = PAIRS[name]
     found = cf.sbc(model, PRIOR, releases=RELEASES, size=SIZE, **options)

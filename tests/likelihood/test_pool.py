@@ -277,7 +277,7 @@ def by_hand(law, windows, y, pool):
     ("statistic", "n", "population"),
     [
         pytest.param(cf.Median("x", (-1, 1)), 21, cf.populations.normal_mean(), marks=pytest.mark.slow),
-        (cf.Maximum("abs(x)", (-1, 1)), 12, cf.populations.normal_mean()),
+        pytest.param(cf.Maximum("abs(x)", (-1, 1)), 12, cf.populations.normal_mean(), marks=pytest.mark.slow),
         (cf.Median("x", (0, 4)), 30, cf.populations.poisson()),
     ],
 )

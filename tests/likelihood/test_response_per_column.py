@@ -146,7 +146,7 @@ def test_a_posterior_of_a_share_of_one_bit_ignores_the_other():
     assert np.ptp(found - (18 * np.log1p(-tau) + 22 * np.log(tau))) < 1e-11
 
 
-@pytest.mark.parametrize("columns", [(2,), (2, 1), 4, "22", (2, 2.5), (True, 2)])
+@pytest.mark.parametrize("columns", [(2,), (2, 1), 4, "22", (2, 2.5), (True, 2), (2,) * 20_000, (2, 10**9)])
 def test_columns_that_are_none(columns):
     with pytest.raises(cf.InvalidArgument, match="columns"):
         cf.RandomizedResponse(cf.PureDP(1.0), columns=columns)

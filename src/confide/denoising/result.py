@@ -11,7 +11,7 @@ import numpy as np
 
 from confide.denoising.masses import CountMasses, Floats
 from confide.denoising.tree import Node, draw
-from confide.errors import IncompatibleError, InvalidArgument
+from confide.errors import ConfideError, IncompatibleError, InvalidArgument
 from confide.expression import Expression
 
 #: independent draws of the counts, from which probabilities of statements are shares
@@ -86,7 +86,12 @@ class TrueCounts:
         codes = {self.cells[place]: f"cell_{place}" for place in order}
         text = re.sub(pattern, lambda found: codes[found[0]], statement)
         names = tuple(codes[name] for name in self.cells)
-        values = Expression(text, names)({codes[name]: drawn for name, drawn in self.draws.items()})
+        try:
+            expression = Expression(text, names)
+        except ConfideError as error:
+            remedy = f'write cells by their names, as in "{self.cells[0]} > {self.cells[-1]}": {error}'
+            raise InvalidArgument("statement", statement, "cannot be read", remedy) from None
+        values = expression({codes[name]: drawn for name, drawn in self.draws.items()})
         return float(np.mean(np.asarray(values)))
 
     def quantile(self, q: float, probability: float = 0.9) -> tuple[float, float]:

@@ -179,6 +179,10 @@ class RandomizedResponse(Calibrated):
         return f"randomized response{each}, for {self.privacy}"
 
 
+#: what files hold: more combinations than these nobody could tell apart
+MOST_COLUMNS, MOST_ANSWERS = 10, 1024
+
+
 def _sizes(columns: object) -> tuple[int, ...]:
     """Two columns or more, each with two answers or more."""
     remedy = "give how many answers each column has, as in columns=(2, 2)"
@@ -192,4 +196,7 @@ def _sizes(columns: object) -> tuple[int, ...]:
         sizes = (0,)
     if min(sizes) < 2:
         raise InvalidArgument("columns", columns, "has a column of less than two answers", remedy)
+    if len(sizes) > MOST_COLUMNS or max(sizes) > MOST_ANSWERS:
+        few = f"a release file holds {MOST_COLUMNS} columns of {MOST_ANSWERS} answers each"
+        raise InvalidArgument("columns", columns[:3], "begins a list that is too long, or of too many answers", few)
     return sizes

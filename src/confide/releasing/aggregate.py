@@ -17,9 +17,10 @@ from confide.errors import InvalidArgument
 from confide.published.errors import DataError
 from confide.published.part import Grouped, Part, Rows, identifier_of_part
 from confide.releasing.cells import LACKING, sorted_into_cells
+from confide.releasing.clipping import clipped, engine_columns
 from confide.releasing.gaps import Missing, constants_of
 from confide.releasing.persons import rows_that_are_used
-from confide.releasing.quantise import clipped, engine_columns, quantised
+from confide.releasing.quantise import quantised
 from confide.releasing.ranks import window_of
 from confide.releasing.readers.cells import is_between, is_text
 from confide.releasing.readers.engine import batches_of, rows_of
@@ -130,7 +131,7 @@ def _records(plan: Plan, source: Source, part: Part | str | None, missing: Missi
         table = table.filter(_is_present(table, plan))
     if statistic.tallies:
         return sorted_into_cells(statistic, table, _is_present(table, plan))
-    return quantised(plan.channel, plan.grid, table, source.engine)
+    return quantised(plan.channel, plan.grid, table, source.engine, constants)
 
 
 def _is_present(table: Any, plan: Plan) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from confide.expression.database import double
-from confide.releasing.quantise import engine_columns
+from confide.releasing.clipping import engine_columns
 from confide.statistic import Statistic
 from confide.statistic.histogram import cells_of
 

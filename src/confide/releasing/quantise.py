@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import functools
 import math
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -31,8 +30,7 @@ from confide.expression.database import Column, column_of, double, read_in_datab
 from confide.mechanism import squared_steps
 from confide.mechanism.counts import steps_per_unit
 from confide.published.value import averaged, lattice_step
-from confide.statistic import Statistic
-from confide.statistic.columns import bounds_by_name
+from confide.releasing.clipping import filled
 from confide.statistic.persons import rows_of_one
 
 #: the step is at most this share of the noise scale
@@ -44,7 +42,6 @@ LARGEST = 2**61
 AT_MOST = 2**32
 #: twice as much, and one more, are whole numbers that doubles hold
 EXACT = 2**51
-_LARGEST = sys.float_info.max
 
 
 @dataclass(frozen=True)
@@ -185,48 +182,16 @@ def _too_fine(channel: Channel) -> IncompatibleError:
     )
 
 
-def engine_columns(statistic: Statistic) -> dict[str, str]:
-    """What the columns of a statistic are called in the engine.
-
-    >>> import confide as cf
-    >>> engine_columns(cf.Mean("age * cost", bounds={"age": (18, 90), "cost": (10, 50_000)}))
-    {'age': 'x0', 'cost': 'x1'}
-    """
-    names = statistic.columns
-    return {"x": "x"} if names == ("x",) else {name: f"x{index}" for index, name in enumerate(names)}
-
-
-def clipped(statistic: Statistic, table: Any, constants: Mapping[str, float]) -> Any:
-    """The table with its columns of doubles clipped to their bounds, each on its own, as the model does.
-
-    A cell that is missing, infinite or not a number becomes the public constant of its column, or null without one. The
-    cells of a histogram are told by edges, and their columns need no bounds.
-    """
-    columns, found = engine_columns(statistic), {}
-    for name, bounds in bounds_by_name(statistic).items():
-        low, high = (-_LARGEST, _LARGEST) if statistic.tallies else bounds
-        found[columns[name]] = _clip(table[columns[name]], low, high, constants.get(name))
-    return table.mutate(**found) if found else table
-
-
-def _clip(column: Any, low: float, high: float, otherwise: float | None) -> Any:
-    """One test decides for almost all records. NaN is above all numbers to an engine, or compares with none."""
-    import ibis
-
-    branches = [(column.between(double(low), double(high)), column)]
-    if low > -_LARGEST:
-        branches.append(((column < double(low)) & (column >= double(-_LARGEST)), double(low)))
-    if high < _LARGEST:
-        branches.append(((column > double(high)) & (column <= double(_LARGEST)), double(high)))
-    return ibis.cases(*branches, else_=ibis.null("float64") if otherwise is None else double(otherwise))
-
-
-def quantised(channel: Channel, grid: StepGrid, table: Any, engine: str) -> Any:
+def quantised(
+    channel: Channel, grid: StepGrid, table: Any, engine: str, constants: Mapping[str, float] | None = None
+) -> Any:
     """The table with a column q0, q1, … of 64-bit integers for each coordinate of s, clamped to the grid's ends.
 
     s of clipped numbers is rounded and clamped as an integer, which is what the guarantee rests on.
     """
-    columns, rounded = engine_columns(channel.statistic), {}
+    trees = [transform.tree for transform in channel.statistic.transforms if isinstance(transform, Expression)]
+    table, columns = filled(channel.statistic, table, constants or {}, trees)
+    rounded = {}
     # as few stages as can be: they lie within each other, and hundreds of them nobody can write down
     for index, transform in enumerate(channel.statistic.transforms):
         assert isinstance(transform, Expression)

@@ -79,7 +79,10 @@ def test_the_information_of_a_vector_is_that_of_its_normal_law():
     np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-5)
 
 
-@pytest.mark.parametrize(("n", "mechanism"), [(60, cf.Gaussian(scale=0.05)), (400, cf.Laplace(scale=0.03))])
+@pytest.mark.parametrize(
+    ("n", "mechanism"),
+    [(60, cf.Gaussian(scale=0.05)), pytest.param(400, cf.Laplace(scale=0.03), marks=pytest.mark.slow)],
+)
 def test_a_scalar_of_two_columns_is_inverted_exactly(n, mechanism):
     model = cf.Model(LINE, cf.Channel(PRODUCT, mechanism, n=n))
     s, w = law_of_products(THETA)

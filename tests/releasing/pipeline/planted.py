@@ -7,8 +7,9 @@ from fractions import Fraction
 import numpy as np
 
 from confide.expression.database import double
+from confide.mechanism import response
 from confide.published import DataError, Rows
-from confide.releasing import aggregate, plan, quantise, ranks
+from confide.releasing import aggregate, clipping, plan, quantise, ranks
 from confide.releasing.auditing import movement, outcomes
 
 open_source, exact_numbers, record_batches = outcomes.open_source, outcomes.exact_numbers, outcomes.record_batches
@@ -57,8 +58,8 @@ def inward_rounding(patch):
 
 def off_by_one_clamp(patch):
     """Of doubles and of whole numbers: the last of them would mend the first."""
-    clip = quantise._clip
-    patch.setattr(quantise, "_clip", lambda c, low, high, otherwise: clip(c, low - 1, high + 1, otherwise))
+    clip = clipping._clip
+    patch.setattr(clipping, "_clip", lambda c, low, high, otherwise: clip(c, low - 1, high + 1, otherwise))
     patch.setattr(
         quantise, "_between", lambda c, low, high: c.between(low, high).ifelse(c, (c < low).ifelse(low - 1, high + 1))
     )
@@ -67,12 +68,35 @@ def off_by_one_clamp(patch):
 def infinity_clipped(patch):
     """What is infinite or not a number counts as a large number."""
     patch.setattr(
-        quantise,
+        clipping,
         "_clip",
         lambda c, low, high, otherwise: c.between(low, high).ifelse(
             c, (c < low).ifelse(double(low), c.notnull().ifelse(double(high), double(otherwise)))
         ),
     )
+
+
+def null_computed(patch):
+    """An expression is computed of what is missing: `max(a, null)` is a, which intervals know nothing of."""
+    patch.setattr(quantise, "filled", lambda statistic, table, *_: (table, aggregate.engine_columns(statistic)))
+
+
+def winsorized(patch):
+    """The values that are left out count as those next to them, as a mean that is winsorized has them."""
+    honest = aggregate._sum_of_ranks
+
+    def total(plan, source, table):
+        first, last = plan.channel.statistic.averaged_ranks(plan.channel.n)
+        ends = [aggregate._ranks(source, table.select("q0"), rank, rank) for rank in (first, last)]
+        more = sum(int(aggregate._only_row(source, end)["q0"]) for end in ends)
+        return [honest(plan, source, table)[0] + (first - 1) * more]
+
+    patch.setattr(aggregate, "_sum_of_ranks", total)
+
+
+def every_column_spends_all(patch):
+    """Each column's response is calibrated to the guarantee of all of them."""
+    patch.setattr(response, "share_of_columns", lambda privacy, columns: privacy)
 
 
 def counted_twice(patch):

@@ -17,6 +17,8 @@ LATTICE = cf.Channel(cf.Mean("x", (0, 1)), cf.Laplace(cf.PureDP(1.0), step=0.5),
 SMOOTH = cf.Channel(cf.Median("x", (0, 10)), cf.SmoothCauchy(cf.PureDP(1.0)), n=12)
 EXPONENTIAL = cf.Channel(cf.Median("x", (0, 10)), cf.Exponential(cf.PureDP(1.0)), n=12)
 EACH = cf.Channel(cf.Each("x", (0, 4)), cf.Laplace(cf.PureDP(1.0)), n=12)
+TRIMMED = cf.Channel(cf.TrimmedMean("x", 0.25, (0, 4)), cf.Laplace(cf.PureDP(1.0)), n=12)
+LACKING = cf.Channel(cf.Mean("log(max(b, a))", bounds={"a": (-1, 1), "b": (1, 2)}), cf.Laplace(cf.PureDP(1.0)), n=12)
 CSV, GLOB, ARROW, NUMPY = (
     Shape("csv", "text"), Shape("parquet glob", "inferred"), Shape("arrow", "float64"), Shape("numpy", "float64"),
 )  # fmt: skip
@@ -43,12 +45,15 @@ BUGS = [
     (planted.local_sensitivity, SMOOTH, NUMPY, "scales of the noise|further than the smooth"),
     (planted.rate_without_the_half, EXPONENTIAL, NUMPY, "differ by the factor"),
     (planted.centred_records, EACH, NUMPY, "records' numbers changed"),
+    (planted.winsorized, TRIMMED, NUMPY, "the numbers moved by"),
+    (planted.null_computed, LACKING, ARROW, "words of a refusal"),
 ]
 NAMES = [
     "types sniffed", "types of the first file", "rows dropped", "range rounded inward", "clamp off by one",
     "a record counted twice", "sum in 32 bits", "sum wrapped", "Rows off by one", "Hashed boundary in both parts",
     "switch decided by a float", "half to even", "refusal by a record", "record quoted", "warning by a record",
     "imputed at the bound", "infinity clipped", "local sensitivity", "rate without the half", "records centred",
+    "winsorized", "null computed",
 ]  # fmt: skip
 
 
@@ -72,3 +77,17 @@ def test_a_planted_bug_is_found(bug, channel, shape, words, monkeypatch, tmp_pat
 def test_nothing_is_found_where_nothing_is_planted(channel, shape, tmp_path):
     for step in steps(channel, shape, 30, tmp_path):
         assert not step.failures, step.failures[0]
+
+
+@pytest.mark.parametrize("privacy", [cf.PureDP(1.0), cf.ApproxDP(1.0, 1e-3), cf.ZCDP(0.5), cf.GDP(1.0)], ids=repr)
+def test_columns_that_spend_the_whole_guarantee_each_are_found(privacy, monkeypatch, tmp_path):
+    """Two records that differ in both columns; what is computed from the chances themselves sees it."""
+
+    def problems():
+        asked = cf.Channel(cf.Each("x", (0, 5)), cf.RandomizedResponse(privacy, columns=(2, 3)), n=12)
+        found = [failure.problem for step in steps(asked, NUMPY, 60, tmp_path) for failure in step.failures]
+        return [problem for problem in found if "times as likely" in problem]
+
+    assert problems() == []
+    planted.every_column_spends_all(monkeypatch)
+    assert problems()

@@ -35,6 +35,12 @@ CHANNELS = {
     "vector": cf.Channel(cf.Sum(["x", "x > 0.1"], (-1, 2)), cf.Laplace(cf.PureDP(1.0), step=0.5)),
     "rows": cf.Channel(ROWS, LAPLACE, 30), "each": cf.Channel(cf.Each("age > 40", bounds={"age": (18, 90)}), cf.RandomizedResponse(cf.PureDP(1.0)), 12),
     "median": cf.Channel(cf.Median("age", bounds={"age": (18, 90)}), cf.SmoothCauchy(cf.PureDP(1.0)), 30),
+    "trimmed": cf.Channel(cf.TrimmedMean("age", 0.2, bounds={"age": (18, 90)}), LAPLACE, 30),
+    "lacking": cf.Channel(cf.Mean("log(max(b, a))", bounds={"a": (-1, 1), "b": (1, 2)}), LAPLACE, 12),
+    "responses": cf.Channel(
+        cf.Each("2 * (age > 40) + (ward == 1)", bounds={"age": (18, 90)}, categories={"ward": ["a", "b"]}),
+        cf.RandomizedResponse(cf.ApproxDP(1.0, 1e-6), columns=(2, 2)), 12,
+    ),
     **{f"{name} of persons": channel for name, channel in OF_PERSONS.items()},
 }  # fmt: skip
 #: each reader once, and once more where cells may hold anything; all types are tried by one column, and slowly here

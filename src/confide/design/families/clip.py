@@ -24,11 +24,11 @@ class Clip(MeanFamily):
     more where tails are heavy.
 
     >>> import confide as cf
-    >>> population = cf.populations.normal_variance()
+    >>> population = cf.populations.normal_mean()
     >>> families = [cf.families.Clip()]
-    >>> found = cf.optimize(population, privacy=cf.GDP(1.0), n=100, theta=2.0, families=families, exact=False)
+    >>> found = cf.optimize(population, privacy=cf.GDP(1.0), n=100, theta=0.5, families=families, exact=False)
     >>> print(found.best.statistic)
-    the mean of x with x clipped to [-3.03, -1.35]
+    the mean of x with x clipped to [-0.99, 1.99]
     """
 
     of: str = "x"

@@ -15,7 +15,7 @@ def failures_of(family: AnyNeighbours, outcomes: Sequence[Outcome]) -> Iterator[
     """Every pair of neighbours that can be told apart by more than the noise hides, with what is wrong."""
     check = movement_of(family.plan)
     answered = list(zip(family.cells, outcomes, strict=True))
-    if family.shape.kind != "text" and all(outcome.numbers is None for outcome in outcomes):
+    if family.shape.kind != "text" and not family.refused and all(outcome.numbers is None for outcome in outcomes):
         (cell, outcome), (other, another) = answered[0], answered[-1]
         yield Failure("nothing could be released", family, (cell, other), (outcome, another))
         return

@@ -48,8 +48,8 @@ class Examined:
 
     @property
     def refused(self) -> int:
-        """Pairs of which both were refused."""
-        return math.comb(sum(outcome.numbers is None for outcome in self.outcomes), 2)
+        """Pairs of which both were refused, where that is not what they were made for."""
+        return 0 if self.family.refused else math.comb(sum(outcome.numbers is None for outcome in self.outcomes), 2)
 
 
 def size_of(pairs: int) -> int:

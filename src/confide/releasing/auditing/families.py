@@ -43,6 +43,11 @@ class Neighbours:
         return self.plan.channel
 
     @property
+    def refused(self) -> bool:
+        """A row of one column that lacks it holds nothing else that a refusal could tell: none is made to."""
+        return False
+
+    @property
     def inside(self) -> bool:
         """Whether the row that differs is in the part, by the definition of parts."""
         if isinstance(self.part, Hashed):

@@ -9,13 +9,14 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
-from decimal import Decimal, localcontext
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
 from confide.privacy import ZCDP, PureDP
 from confide.privacy.relation import REPLACE
+from confide.releasing.auditing.exponential import exponential
+from confide.releasing.auditing.responses import answers_of
 from confide.releasing.plan import Additive, ResponsePlan, squared_sensitivity
 from confide.releasing.ranks import RanksPlan, Smooth
 from confide.releasing.whole_numbers import Plan
@@ -71,12 +72,17 @@ def _additive(plan: Additive) -> Check:
 
 
 def _one_record(plan: Plan) -> Check:
-    """Of all records' numbers one may change, by the width at most; their order is not published."""
+    """Of all records' numbers one may change, by the width at most; their order is not published.
+
+    Randomized answers are held against the promise itself.
+    """
     most = (
         plan.grid.widths[0]
         if isinstance(plan, ResponsePlan)
         else math.isqrt(squared_sensitivity(plan.channel, plan.grid, norm=1))
     )
+
+    answers = answers_of(plan) if isinstance(plan, ResponsePlan) else None
 
     def check(first: Numbers, second: Numbers, steps: int = 1) -> str | None:
         del steps
@@ -89,7 +95,7 @@ def _one_record(plan: Plan) -> Check:
         inside = range(len(plan.channel.law.levels)) if isinstance(plan, ResponsePlan) else None  # type: ignore[attr-defined]
         if inside is not None and not all(number in inside for number in (*first, *second)):
             return "a record's answer is none of the levels"
-        return None
+        return None if answers is None or not gone else answers(*gone, *come)
 
     return check
 
@@ -144,14 +150,3 @@ def _weight_at(edges: list[int], weights: list[int], cell: int) -> int:
         (weight for (a, b), weight in zip(pairwise(edges), weights, strict=True) if a <= cell < b),
         0,
     )
-
-
-def exponential(rate: float) -> Fraction:
-    """e^rate, rounded up in the fiftieth digit.
-
-    >>> float(exponential(1.0))
-    2.718281828459045
-    """
-    with localcontext() as context:
-        context.prec = 50
-        return Fraction(Decimal(rate).exp().next_plus())

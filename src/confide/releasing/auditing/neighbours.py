@@ -43,6 +43,10 @@ class AnyNeighbours(Protocol):
         """Whether what differs is in the part, by the definition of parts."""
 
     @property
+    def refused(self) -> bool:
+        """Whether a refusal of all tables is what is right."""
+
+    @property
     def shown(self) -> str:
         """The rows that stay, in words."""
 

@@ -52,7 +52,8 @@ class Audit:
     """What was tried, and every way found in which one record shows more than it may.
 
     `tried` counts the pairs of neighbours by reader and type of column, `refused` those of them where both tables were
-    refused in the same words. A failure holds generated records only, and prints as a reproduction.
+    refused in the same words though all could be released. A failure holds generated records only, and prints as a
+    reproduction.
 
     >>> import confide as cf
     >>> channel = cf.Channel(cf.Mean("x", bounds=(0, 1)), cf.Laplace(cf.PureDP(1.0)), n=100)

@@ -104,6 +104,12 @@ class RowNeighbours:
         low, high = bounds_by_name(self.statistic)[name]
         return (min(max(value, low), high) + 0.0).hex()
 
+    @property
+    def refused(self) -> bool:
+        """Whether each table lacks a value that nothing was said about: a refusal must say that, and no more."""
+        held = [cell for variant in self.cells for _, row in variant.rows for cell in row]
+        return self.missing is None and any(cell.means is not None and math.isnan(cell.means) for cell in held)
+
     def steps(self, one: Variant, other: Variant) -> int:
         """One row is replaced; or added or removed, and both where the number is private and either has some."""
         return 2 if self.plan.channel.n is None and one.rows and other.rows else 1
@@ -145,7 +151,7 @@ def draw_rows(plan: Plan, shape: Shape, size: int, generator: np.random.Generato
     row = row_of(part, total, generator)
     who = [None] * total if ids is None else list(ids)
     records = tuple((who[index], draw.row(0.1)) for index in range(total) if index != row)
-    cells = tuple(Variant(((row, draw.row(0.3)),)) for _ in range(size))
+    cells = tuple(Variant(((row, held),)) for held in draw.variants(size, lacking=missing is None))
     named = None if ids is None else name
     return RowNeighbours(plan, shape, columns, records, who[row], cells, part, missing, named)
 
@@ -227,6 +233,16 @@ class _Draw:
     columns: tuple[DrawnColumn, ...]
     generator: np.random.Generator
     odd: bool
+
+    def variants(self, size: int, *, lacking: bool) -> list[RowCells]:
+        """What one row may hold. Where `lacking` is refused, sometimes all of them lack the same value."""
+        rows = [self.row(0.3) for _ in range(size)]
+        numbers = [index for index, column in enumerate(self.columns) if not column.categories]
+        if not lacking or not numbers or self.generator.random() < 0.5:
+            return rows
+        gap = int(self.generator.choice(numbers))
+        nothing = next(cell for cell in self.columns[gap].odd if cell.means is not None)
+        return [(*held[:gap], nothing, *held[gap + 1 :]) for held in rows]
 
     def row(self, strange: float) -> RowCells:
         """A row, of which each cell is a strange one with some chance."""
