@@ -5,11 +5,12 @@ import math
 import jax
 import jax.numpy as jnp
 import numpy as np
+import numpyro.distributions as dist
 import pytest
 from scipy import stats
 
 import confide as cf
-from confide.clipping import clipped_share, clipping
+from confide.clipping import Clipping, clipped_share, clipping
 
 MEAN = cf.Mean("x", (0, 10))
 
@@ -43,6 +44,17 @@ def test_a_channel_says_so_in_the_units_of_the_data():
     assert "Each published number will lie within" in several
     assert "within" not in str(cf.Channel(MEAN, cf.Noiseless(), n=100))
     assert cf.Channel(cf.Median("x", (0, 1)), cf.Exponential(cf.PureDP(1.0)), n=100).margin() is None
+
+
+def test_numbers_of_the_size_of_money_have_no_exponent():
+    """± 1.2e+02 on a mean cost; of a mean of 12,345 ± 3 the last two digits were not shown."""
+    text = str(cf.Channel(cf.Mean("x", (0, 50_000)), cf.Laplace(cf.PureDP(1.0)), n=1000))
+    assert "will lie within ± 120 of that statistic" in text
+    release = cf.Release(cf.Channel(cf.Mean("x", (0, 50_000)), cf.Gaussian(scale=1.0), n=100_000), 12_345.0)
+    prior = {"mean": dist.Normal(12_000.0, 1_000.0)}
+    told = str(cf.infer(cf.populations.normal_mean(), release, prior, draws=100))
+    assert "mean: 12345.0 ± 1, 90% in (12343.4, 12346.6)" in told
+    assert "e+" not in str(Clipping(0.5, (0.0, 20_000.0), (12_345.6,), (15_000.0,)))
 
 
 DROWNED = {

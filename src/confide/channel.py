@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from confide import registry
+from confide._digits import around
 from confide._precision import float64
 from confide._random import as_key
 from confide.errors import IncompatibleError, InvalidArgument
@@ -279,10 +280,10 @@ class Channel:
             about = "the count of its cell" if self.statistic.tallies else str(self.statistic)
         lines = []
         if margin is not None and not self.law.noiseless:
-            lines.append(f"{one} will lie within ± {margin:.2g} of {about} (90%).")
+            lines.append(f"{one} will lie within ± {around(margin)} of {about} (90%).")
         elif margin is None and self.law.window:
             told = {"at best": least, "if they lie evenly over its range": margin_if_even(self)}
-            words = "".join(f", within ± {each:.2g} {when}" for when, each in told.items() if each is not None)
+            words = "".join(f", within ± {around(each)} {when}" for when, each in told.items() if each is not None)
             known = f"{words} (90%)" if words else ""
             lines.append(f"How near the published number comes to {about} depends on how they lie{known}.")
         if self.law.selects:

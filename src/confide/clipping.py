@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide._call import Remembered
+from confide._digits import as_known
 from confide._precision import float64
 from confide.errors import ConfideError
 from confide.likelihood.record_law.moments import law_for, moments_at
@@ -55,7 +56,8 @@ class Clipping:
         text = f"Of the assumed population {share} lies outside [{low:g}, {high:g}] and counts as the nearer end"
         if self.clipped is None or self.own is None:
             return f"{text}; inference accounts for that, as far as the model is right beyond the bounds."
-        clipped, own = (", ".join(f"{each:.4g}" for each in values) for values in (self.clipped, self.own))
+        both = (self.clipped, self.own)
+        clipped, own = (", ".join(as_known(each, 1e-2 * abs(each)) for each in values) for values in both)
         return (
             f"{text}: by the model the clipped statistic is {clipped} on average, and would be about {own} without "
             "clipping. Inference accounts for that, as far as the model is right beyond the bounds."

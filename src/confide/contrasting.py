@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from confide._digits import around, as_known
 from confide._precision import float64
 from confide.claim import holds_of
 from confide.clipping import releases_of
@@ -74,8 +75,8 @@ class Contrast:
         return holds_of(claim, self.kind, self.values, self.cdf)
 
     def __str__(self) -> str:
-        low, high = self.interval(0.9)
-        return f"{self.kind} of {self.name}: {self.mean:.4g} ± {self.sd:.4g}, 90% in ({low:.4g}, {high:.4g})"
+        value, first, last = (as_known(each, self.sd) for each in (self.mean, *self.interval(0.9)))
+        return f"{self.kind} of {self.name}: {value} ± {around(self.sd, digits=4)}, 90% in ({first}, {last})"
 
     __repr__ = __str__
 

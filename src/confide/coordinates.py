@@ -89,3 +89,17 @@ def inwards(constraint: Any, draws: Floats) -> Floats:
         beside = np.nextafter(float(end), side * np.inf) if end else side * np.finfo(float).tiny
         draws = np.where(draws == end, beside, draws)
     return draws
+
+
+def with_arrays(part: Any) -> Any:
+    """A distribution with an array for each list of numbers that it was made with: numpyro keeps lists as they are.
+
+    >>> import numpyro.distributions as dist
+    >>> with_arrays(dist.Normal([0, 1], 2.0)).loc
+    array([0., 1.])
+    """
+    return jax.tree.map(lambda leaf: np.asarray(leaf, float) if _listed(leaf) else leaf, part, is_leaf=_listed)
+
+
+def _listed(leaf: Any) -> bool:
+    return isinstance(leaf, list) and bool(leaf) and all(isinstance(each, int | float) for each in leaf)

@@ -16,7 +16,8 @@ and what it warns of::
     ConfideWarning (a UserWarning)
     ├── ApproximationWarning                   nothing exact serves, and an approximation of unknown error was taken
     ├── ImputationWarning                      a number stood in for missing values, and the model takes it for records
-    └── NoiseWarning                           the noise is as wide as the range: the published number will say nothing
+    └── NoiseWarning                           the noise is as wide as the range: the published number will say nothing;
+                                               or a published number is one that no such noise explains
 
 An `InvalidArgument` is built from its four parts, so that no message can forget one of them. No error tells the
 password or token of a URL, neither in its message nor in its value.
@@ -67,7 +68,8 @@ class InvalidArgument(ConfideError, ValueError):
         self.value = value = redacted(value) if isinstance(value, str) else value
         self.problem = problem
         self.remedy = remedy
-        super().__init__(f"{argument} = {_shorten(value)} {problem}; {remedy}")
+        unsaid = value is None and problem.startswith("is not said")
+        super().__init__(f"{argument}{'' if unsaid else f' = {_shorten(value)}'} {problem}; {remedy}")
 
     def __reduce__(self) -> tuple[type[InvalidArgument], tuple[str, object, str, str]]:
         return type(self), (self.argument, self.value, self.problem, self.remedy)
@@ -149,6 +151,8 @@ class ImputationWarning(ConfideWarning):
 
 class NoiseWarning(ConfideWarning):
     """The noise is wider than all that the statistic can be, so that the published number will say almost nothing.
+
+    Or a published number lies further out than such noise takes it: often it is in other units.
 
     >>> issubclass(NoiseWarning, ConfideWarning)
     True

@@ -148,12 +148,16 @@ class Model:
             found = chosen.log_likelihood(self, np.asarray(rows), np.asarray(each))
         return found.reshape((*batch, *values.shape[: values.ndim - len(shape)]))
 
-    def distribution(self, theta: Any, route: str | Route = "auto") -> PublishedValue:
+    def distribution(self, theta: Any, route: str | Route = "auto", *, n: Any = None) -> PublishedValue:
         """What the channel may publish at θ, as a numpyro distribution: a likelihood inside any model.
 
         Each θ of a batch is one element of the distribution's batch, so plates work: with one value per θ, `log_prob`
         pairs them. θ is an array in the order of the parameters, or a mapping from their names. Usable under jit, vmap,
         NUTS, plates and `Predictive`. All is computed in double precision and returned in the caller's.
+
+        Where the number of records is private it is summed out: `n` is its law (a discrete distribution of known
+        parameters) or a number to assume; without it every number is as probable beforehand, and the release's own
+        count says what it is.
 
         >>> import confide as cf, numpyro
         >>> channel = cf.Channel(cf.Mean("x", bounds=(0, 1)), cf.Laplace(cf.PureDP(1.0)), n=50)
@@ -161,10 +165,18 @@ class Model:
         >>> wards = model.distribution([0.2, 0.3, 0.4])
         >>> wards.batch_shape, wards.event_shape, [f"{each:.4f}" for each in wards.log_prob([0.25, 0.3, 0.35])]
         ((3,), (), ['1.4370', '1.8189', '1.4215'])
+        >>> counted = cf.Channel(cf.Sum(["1", "x"], bounds=(0, 1)), cf.Laplace(scale=4.0))
+        >>> private = cf.Model(cf.populations.bernoulli(), counted)
+        >>> f"{private.distribution(0.4).log_prob([80.3, 31.7]):.4f}"
+        '-2.8445'
         """
         from confide.likelihood import choose_aloud
         from confide.likelihood.distribution import PublishedValue
+        from confide.likelihood.totals.alone import over_numbers
 
+        if self.channel.n is None or n is not None:
+            model, chosen = over_numbers(self, route, n, stacklevel=3)
+            return PublishedValue(model, theta, chosen)
         return PublishedValue(self, theta, choose_aloud(self, route, stacklevel=2))
 
     def __str__(self) -> str:

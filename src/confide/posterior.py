@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide._call import Remembered
+from confide._digits import around, as_known
 from confide._precision import float64
 from confide.errors import IncompatibleError, InvalidArgument
 
@@ -277,7 +278,8 @@ class Posterior:
             low, high = (np.ravel(end) for end in ends[name])
             for j in range(mean.size):
                 label = name if mean.size == 1 else f"{name}[{j}]"
-                lines.append(f"  {label}: {mean[j]:.4g} ± {sd[j]:.4g}, 90% in ({low[j]:.4g}, {high[j]:.4g})")
+                value, first, last = (as_known(each[j], sd[j]) for each in (mean, low, high))
+                lines.append(f"  {label}: {value} ± {around(sd[j], digits=4)}, 90% in ({first}, {last})")
         return "\n".join([*lines, *(f"  warning: {text}" for text in self.diagnostics.warnings)])
 
     __repr__ = __str__

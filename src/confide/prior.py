@@ -272,12 +272,12 @@ def _checked(parameter: Any, given: Any, key: int) -> tuple[Any, Any, np.ndarray
     improper = (dist.ImproperUniform, dist.Unit, dist.Delta)
     if isinstance(given, improper) or given.is_discrete:
         raise InvalidArgument(argument, type(given).__name__, "is not a proper prior with a density", _REMEDY)
-    if len(parameter.shape) == 1 and given.batch_shape == given.event_shape == ():  # of each entry
-        given = given.expand([parameter.size]).to_event(1)
+    if len(parameter.shape) == 1 and given.event_shape == () and given.batch_shape in ((), (parameter.size,)):
+        given = given.expand([parameter.size]).to_event(1)  # of each entry, by laws of their own or by one
     if given.batch_shape != () or given.event_shape != parameter.shape:
         wanted = ("one number", f"a vector of {parameter.size}", f"a matrix {parameter.shape}")[len(parameter.shape)]
         raise InvalidArgument(argument, type(given).__name__, f"is not a distribution over {wanted}", _REMEDY)
-    exact = jax.tree.map(_double, given)
+    exact = jax.tree.map(_double, coordinates.with_arrays(given))
     probes = coordinates.inwards(parameter.constraint, probe(exact, key))
     points = coordinates.looked_at(exact, probes)
     density = np.asarray(_log_prob(exact, np.concatenate([probes, points])))

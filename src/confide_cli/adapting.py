@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import confide as cf
+from confide._digits import around, as_known
 from confide.errors import InvalidArgument
 from confide.published.codec import encode_channel
 from confide_cli import words
@@ -44,7 +45,7 @@ def adapt(path: Path, study: Arguments, batches: str | None, update: Path | None
 
     def show() -> None:
         for name, (mean, sd) in plan.estimate.items():
-            say(f"{name}: {mean:.4g} ± {sd:.2g}")
+            say(f"{name}: {as_known(mean, sd)} ± {around(sd)}")
         say(f"{len(plan.releases)} of {len(plan.batches)} batches have answered.")
         if plan.done:
             say("The plan is done.")

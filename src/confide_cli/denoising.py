@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import confide as cf
+from confide._digits import around, as_known
 from confide_cli.learn import loaded
 from confide_cli.show import emit, say
 from confide_cli.study import UsageProblem
@@ -48,7 +49,8 @@ def denoise(
     def show() -> None:
         say(f"True counts ({found.prior}; {found.totals}), and where they lie with probability {probability:g}:")
         for name, each in cells.items():
-            say(f"  {name}: {each['mean']:.4g} ± {each['sd']:.2g}, {each['low']:.0f} to {each['high']:.0f}")
+            mean, spread = as_known(each["mean"], each["sd"]), around(each["sd"])
+            say(f"  {name}: {mean} ± {spread}, {each['low']:.0f} to {each['high']:.0f}")
         for claim, share in told.items():
             say(f"{claim}: probability {share:.3g}")
         for q, (low, high) in lies.items():

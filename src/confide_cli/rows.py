@@ -64,7 +64,10 @@ def split_at_commas(text: str) -> list[str]:
 
 
 def population_of_rows(name: str, parts: list[str], read: Callable[[str], Any]) -> Any:
-    """Rows: each column with its population, which `read` knows by its words, or an outcome and its covariates."""
+    """Rows: each column with its population, which `read` knows by its words, or an outcome and its covariates.
+
+    Covariates are named, or all have a law that is known: `linear_regression(cost, age=Normal(40, 12))`.
+    """
     from confide import populations
 
     build, remedy = getattr(populations, name), f"write {name}(cost, age, stay): the outcome, and what it depends on"
@@ -79,7 +82,23 @@ def population_of_rows(name: str, parts: list[str], read: Callable[[str], Any]) 
         return build(**{column: read(rest.strip()) for column, (_, _, rest) in zip(columns, pairs, strict=True)})
     if len(parts) < 2:
         raise InvalidArgument("--population", ", ".join(parts), "names no covariate", remedy)
-    return build(parts[0], parts[1:])
+    return build(parts[0], _covariates(parts[1:]))
+
+
+def _covariates(parts: list[str]) -> list[str] | dict[str, Any]:
+    """Their names, or their laws by name."""
+    pairs = [part.partition("=") for part in parts]
+    if not any(sign for _, sign, _ in pairs):
+        return parts
+    told = ", ".join(parts)
+    if not all(name.strip() and law.strip() for name, _, law in pairs):
+        remedy = "give all of them a law, as in linear_regression(cost, age=Normal(40, 12)), or none"
+        raise InvalidArgument("--population", told, "gives only some of the covariates a law", remedy)
+    if len({name.strip() for name, _, _ in pairs}) < len(pairs):
+        raise InvalidArgument("--population", told, "names a column twice", "name each once")
+    from confide_cli.priors import distribution
+
+    return {name.strip(): distribution(law.strip()) for name, _, law in pairs}
 
 
 def read_groups(text: str) -> Any:

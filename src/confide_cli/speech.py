@@ -42,7 +42,7 @@ _CLASS = re.compile(rf"\b(?:{'|'.join(map(re.escape, _WORDS))})")
 _SWITCH = re.compile("|".join(map(re.escape, _SWITCHES)))
 # an argument that is not inside of a call: laplace(step=1) is written so here too
 _ARGUMENT = re.compile(rf"(?<![\w.(-])({'|'.join(_OPTIONS)})=(?=[^\s=])")
-_FIRST = re.compile(rf"^({'|'.join((*_OPTIONS, 'same_records', 'same_quantity'))}) = ")
+_FIRST = re.compile(rf"^({'|'.join((*_OPTIONS, 'same_records', 'same_quantity'))}) (?:= |(?=is not said))")
 
 
 def _in_call(text: str, place: int) -> bool:

@@ -15,7 +15,7 @@ from typing import Any
 
 from confide.errors import InvalidArgument
 from confide.registry import FAMILIES, GUARANTEES, MECHANISMS, POPULATIONS, STATISTIC_NUMBERS, STATISTICS
-from confide_cli.rows import OF_ROWS, population_of_rows, split_at_commas
+from confide_cli.rows import OF_ROWS, population_of_rows, read_bounds, split_at_commas
 
 #: chosen: each point of a grid costs an information or a posterior
 _MOST_POINTS = 100_000
@@ -173,20 +173,26 @@ def read_mechanism(text: str, privacy: Any) -> Any:
 
 
 _ON = re.compile(r"^(?P<what>.*\S)\s+on\s+(?P<low>\S+)\s+(?P<high>\S+)$", re.DOTALL)
+_ON_COLUMNS = re.compile(r"^(?P<what>.*\S)\s+on\s+(?P<ends>\w+=[^\s:]+:\S+(\s+\w+=[^\s:]+:\S+)*)$", re.DOTALL)
 _WITH = re.compile(r"^(?P<what>.*\S)\s+with\s+(?P<mechanism>[a-z_]+(\(.*\))?)$", re.DOTALL)
 
 
-def split_statistic(text: str) -> tuple[str, list[float] | None, str | None]:
+def split_statistic(text: str) -> tuple[str, Any, str | None]:
     """The words of a statistic, its own bounds and its own mechanism.
 
     >>> split_statistic("mean abs(x) on -10 10 with gaussian")
     ('mean abs(x)', [-10.0, 10.0], 'gaussian')
+    >>> split_statistic("mean age, cost on age=18:90 cost=0:500")
+    ('mean age, cost', {'age': (18.0, 90.0), 'cost': (0.0, 500.0)}, None)
     """
-    mechanism = bounds = None
+    mechanism: str | None = None
+    bounds: Any = None
     text = text.strip()
     if found := _WITH.match(text):
         text, mechanism = found["what"], found["mechanism"]
-    if found := _ON.match(text):
+    if found := _ON_COLUMNS.match(text):
+        text, bounds = found["what"], read_bounds(found["ends"].split())
+    elif found := _ON.match(text):
         bounds = [read_number("--statistic", found[end]) for end in ("low", "high")]
         text = found["what"]
     return text, bounds, mechanism

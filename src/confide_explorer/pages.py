@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from confide.channel import Channel
 from confide.reporting.promise import in_plain_words
-from confide_explorer.families import FAMILIES, Offered
-from confide_explorer.reading import KINDS, Assumed, read_channels, read_pick, read_plan, read_wanted
+from confide_explorer.assumed import Assumed
+from confide_explorer.columns import ColumnFields, columns_of, free_end
+from confide_explorer.families import FAMILIES, FORMS, ROLES, Form, Offered
+from confide_explorer.reading import COUNTING, KINDS, read_channels, read_pick, read_plan, read_wanted, scalars
 from confide_explorer.screens.number import read_foreign, read_total
-from confide_explorer.state import KNOWN, PageState
+from confide_explorer.state import KNOWN, WANTED, PageState
 
 #: the screens in their order, with the question that each answers
 SCREENS = {
@@ -40,14 +42,54 @@ class View:
     more: dict[str, Any] = field(default_factory=dict)
 
     @property
-    def offered(self) -> Offered:
-        """The family that was chosen, or the first."""
-        return FAMILIES.get(self.state.population, FAMILIES["normal_variance"])
+    def columns(self) -> list[ColumnFields]:
+        """The columns of a record."""
+        return columns_of(self.state)
+
+    @property
+    def free(self) -> str | None:
+        """The end of the fields of one more column, None where there is no room."""
+        return free_end(self.state)
+
+    @property
+    def said_here(self) -> tuple[str, ...]:
+        """The fields that the first screen's own form has, and which it sends along by itself."""
+        shown = [f"column{self.free}", *(["rows"] if len(self.columns) > 1 else [])]
+        for column in self.columns:
+            ends = [f"{end}{place + 1}" for place in range(len(column.offered.parameters)) for end in ("low", "high")]
+            law = ["population", *(["known"] if column.offered.known else [])] if self.is_family(column) else []
+            shown += column.fields("column", "family", "low", "high", *ends, *law)
+        return (*shown, "counting", "n", "kind", "level", "delta")
+
+    def is_family(self, column: ColumnFields) -> bool:
+        """Whether a column's role is a family that is chosen for it."""
+        return column.role not in ROLES or column.role in FAMILIES
+
+    @property
+    def example(self) -> str:
+        """A statistic that can be published of such records: of a private number of them, beside a count."""
+        names = ", ".join(column.name for column in self.columns) if len(self.columns) > 1 else "x"
+        return f"sum 1, {names}" if self.state.counting == "private" else f"mean {names}"
 
     @property
     def families(self) -> dict[str, Offered]:
-        """All of them."""
+        """What a column may be."""
         return FAMILIES
+
+    @property
+    def forms(self) -> dict[str, Form]:
+        """How columns may hang together."""
+        return FORMS
+
+    @property
+    def counting(self) -> dict[str, str]:
+        """What may be known of the number of records."""
+        return COUNTING
+
+    @property
+    def wanted(self) -> list[tuple[str, str]]:
+        """The fields for how near the answer must come, and the parameters that they are about."""
+        return [] if self.plan is None else list(zip(WANTED, scalars(self.plan), strict=False))
 
     @property
     def kinds(self) -> dict[str, tuple[str, float, float]]:
@@ -77,21 +119,32 @@ def view(name: str, state: PageState, text: str, errors: dict[str, str], typed: 
 
 
 def settled(state: PageState) -> PageState:
-    """With the ends of the prior, and the bounds, that suit the family: those of another one say nothing."""
-    from dataclasses import replace
+    """With the ends of the prior, and the bounds, that suit each column's role: those of another one say nothing.
 
-    if state.population == state.family or state.population not in FAMILIES:
+    >>> settled(PageState(column_b="age")).high1_b
+    '3'
+    """
+    if len(state.columns()) > 1 and state.rows not in FORMS:
         return state
-    offered = FAMILIES[state.population]
-    ends = {f"{end}{place}": "" for place in (1, 2) for end in ("low", "high")}
-    for place, (_, _, low, high) in enumerate(offered.parameters, start=1):
-        ends |= {f"low{place}": low, f"high{place}": high}
-    low, high = offered.bounds
-    return replace(state, family=state.population, known="", low=low, high=high, **ends)
+    for column in columns_of(state):
+        if column.role == getattr(state, f"family{column.end}") or column.role not in ROLES:
+            continue
+        low, high = column.offered.bounds
+        told = {"family": column.role, "known": "", "low": low, "high": high}
+        told |= {f"{end}{place}": "" for place in (1, 2) for end in ("low", "high")}
+        for place, (_, _, least, most) in enumerate(column.offered.parameters, start=1):
+            told |= {f"low{place}": least, f"high{place}": most}
+        state = replace(state, **{name + column.end: text for name, text in told.items()})
+    return state
+
+
+def known(state: PageState) -> tuple[str, ...]:
+    """What is assumed: what one column is called is no part of it, but rows are about their names."""
+    return (*KNOWN, "column") if len(state.columns()) > 1 else KNOWN
 
 
 def _know(state: PageState, plan: Assumed | None, text: str) -> tuple[tuple[Task, ...], dict[str, str]]:
-    return (("know", state.only(*KNOWN), ""),), {}
+    return (("know", state.only(*known(state)), ""),), {}
 
 
 def _statistic(state: PageState, plan: Assumed | None, text: str) -> tuple[tuple[Task, ...], dict[str, str]]:
@@ -99,9 +152,9 @@ def _statistic(state: PageState, plan: Assumed | None, text: str) -> tuple[tuple
         return (), {}
     errors = read_channels(state, plan)[1]
     chosen, wrong = read_pick(state, plan)
-    tasks: list[Task] = [("rank", state.only(*KNOWN, "statistics", "precision"), "")]
+    tasks: list[Task] = [("rank", state.only(*known(state), "statistics", "precision"), "")]
     if chosen is not None:
-        tasks.append(("expect", state.only(*KNOWN, "pick"), ""))
+        tasks.append(("expect", state.only(*known(state), "pick"), ""))
     return tuple(tasks), errors | wrong
 
 
@@ -110,7 +163,7 @@ def _worth(state: PageState, plan: Assumed | None, text: str) -> tuple[tuple[Tas
         return (), {}
     chosen, errors = read_pick(state, plan)
     wrong = read_wanted(state, plan)[1]
-    task = ("worth", state.only(*KNOWN, "pick", "sd1", "sd2"), "")
+    task = ("worth", state.only(*known(state), "pick", *WANTED), "")
     return ((task,) if chosen is not None else ()), errors | wrong
 
 
@@ -118,7 +171,7 @@ def _number(state: PageState, plan: Assumed | None, text: str) -> tuple[tuple[Ta
     foreign = ("published", "value", "noise", "scale", "step", "count")
     if text:
         errors = read_total(state)
-        return ((("number", state.only(*KNOWN, "total"), text),) if not errors else ()), errors
+        return ((("number", state.only(*known(state), "total"), text),) if not errors else ()), errors
     if state.release:
         gone = "this release is no longer held, as nothing is kept on disk; paste it or choose it again"
         return (), {"text": gone}
@@ -127,7 +180,9 @@ def _number(state: PageState, plan: Assumed | None, text: str) -> tuple[tuple[Ta
     release, errors = read_foreign(state, plan)
     errors |= read_total(state)
     return (
-        (("number", state.only(*KNOWN, *foreign, "total"), ""),) if not errors and _readable(release, plan) else ()
+        (("number", state.only(*known(state), *foreign, "total"), ""),)
+        if not errors and _readable(release, plan)
+        else ()
     ), errors
 
 
@@ -142,7 +197,7 @@ def _take(state: PageState, plan: Assumed | None, text: str) -> tuple[tuple[Task
         return (), {}
     errors = read_channels(state, plan)[1]
     wrong = read_pick(state, plan)[1]
-    return (("take", state.only(*KNOWN, "column", "statistics", "precision", "pick"), ""),), errors | wrong
+    return (("take", state.only(*known(state), "column", "statistics", "precision", "pick"), ""),), errors | wrong
 
 
 _TASKS = {"know": _know, "statistic": _statistic, "worth": _worth, "number": _number, "take": _take}

@@ -15,6 +15,16 @@ _Z = 1.6448536269514722
 _LEAST, _MOST = 1e-3, 1e7
 
 
+def normal_between(low: float, high: float) -> tuple[float, float]:
+    """Mean and standard deviation of the normal law with these quantiles.
+
+    >>> mean, sd = normal_between(-2.0, 2.0)
+    >>> mean, round(sd, 4)
+    (0.0, 1.2159)
+    """
+    return (low + high) / 2, (high - low) / 2 / _Z
+
+
 def prior_between(kind: str, low: float, high: float) -> str:
     """The law with these 5% and 95% quantiles, in the words of the command line, its numbers to six digits.
 
@@ -27,7 +37,8 @@ def prior_between(kind: str, low: float, high: float) -> str:
     if not low < high:
         raise InvalidArgument("prior", (low, high), "has no lower end", "give the smaller number first")
     if kind == "real":
-        return f"Normal({(low + high) / 2:.6g}, {(high - low) / 2 / _Z:.6g})"
+        mean, sd = normal_between(low, high)
+        return f"Normal({mean:.6g}, {sd:.6g})"
     if low <= 0:
         raise InvalidArgument("prior", low, "is not above 0", "the parameter is positive; give a positive number")
     if kind == "positive":

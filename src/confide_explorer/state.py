@@ -6,18 +6,40 @@ Nothing is checked here, so that nothing is lost when something is wrong; `readi
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields, make_dataclass, replace
 from urllib.parse import urlencode
+
+#: what ends the names of a column's fields: those of the first have no end, and a column without a name is not there
+COLUMNS = ("", "_b", "_c", "_d")
+#: what is said of each column: its name, its law, what is known of that, bounds, the role that the ends are about, and
+#: between which values its parameters lie
+OF_A_COLUMN = ("column", "population", "known", "low", "high", "family", "low1", "high1", "low2", "high2")
+#: the wanted accuracy of each parameter, of which a column has two at most
+WANTED = tuple(f"sd{place}" for place in range(1, 2 * len(COLUMNS) + 1))
 
 #: characters of a field, which are more than any answer needs; a list of statistics may be longer
 _MOST, _MOST_LISTED = 300, 3000
+#: the family of a further column at first
+_LAW = "normal_mean"
+
+
+#: the fields of the columns after the first, which has them with what is usually believed at first, and of accuracies
+_Repeated = make_dataclass(
+    "_Repeated",
+    [
+        *((f"{name}{end}", str, _LAW if name == "population" else "") for end in COLUMNS[1:] for name in OF_A_COLUMN),
+        *((name, str, "") for name in WANTED),
+    ],
+    frozen=True,
+)
 
 
 @dataclass(frozen=True)
-class PageState:
+class PageState(_Repeated):  # type: ignore[misc, valid-type]
     """The fields of all screens, by their names in the address."""
 
-    # what is known beforehand
+    # what is known beforehand; of further columns see above, and of rows how their columns hang together
+    rows: str = "independent"
     column: str = "x"
     population: str = "normal_variance"
     known: str = ""
@@ -38,9 +60,6 @@ class PageState:
     statistics: str = ""
     precision: str = "quick"
     pick: str = ""
-    # is it worth it
-    sd1: str = ""
-    sd2: str = ""
     # what a number says: the digest of a release that is held, or a number of somebody else
     release: str = ""
     published: str = ""
@@ -71,6 +90,14 @@ class PageState:
         told = {each.name: getattr(changed, each.name) for each in fields(self)}
         return urlencode({name: text for name, text in told.items() if text != getattr(first, name)})
 
+    def columns(self) -> tuple[str, ...]:
+        """The ends of the names of the columns' fields: the first is always there, another where it has a name.
+
+        >>> PageState(column_c="age").columns()
+        ('', '_c')
+        """
+        return tuple(end for end in COLUMNS if not end or getattr(self, f"column{end}"))
+
     def only(self, *names: str) -> PageState:
         """The state as far as a computation depends on it, so that what it found is found again."""
         return PageState(**{name: getattr(self, name) for name in names})
@@ -84,6 +111,6 @@ def _cut(name: str, text: str) -> str:
 
 #: the fields that say what is assumed: all screens depend on them
 KNOWN = (
-    *("population", "known", "low", "high", "family", "low1", "high1", "low2", "high2"),
-    *("counting", "n", "kind", "level", "delta"),
+    *(f"{name}{end}" for end in COLUMNS for name in OF_A_COLUMN if name + end != "column"),
+    *("rows", "counting", "n", "kind", "level", "delta"),
 )

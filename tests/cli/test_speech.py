@@ -105,7 +105,7 @@ def test_releases_of_two_columns_need_the_readers_word(confide, tmp_path):
     )
     code, printed, said = confide(*asked)
     assert (code, printed) == (1, "")
-    assert "--same-quantity" in said
+    assert "--same-quantity is not said, and the releases are about" in said
     assert "column 'readmitted' of 'ward' and column 'cost' of 'ward'" in said
     assert confide(*asked, "--same-quantity", "--route", "normal")[0] == 0
 

@@ -264,3 +264,30 @@ def test_a_missing_package_is_named(confide, monkeypatch):
     code, _, said = confide("--help")
     assert code == 1
     assert 'pip install "confide[cli]"' in said
+
+
+def test_covariates_with_laws_in_words():
+    from confide_cli.words import read_population
+
+    rows = read_population("linear_regression(cost, age=Normal(40, 12), stay=Gamma(2, 0.5))")
+    assert rows.columns == ("age", "stay", "cost") and rows.names == ("intercept", "coefficients", "variance")
+    assert "covariate_mean" in read_population("linear_regression(cost, age)").names
+    with pytest.raises(cf.InvalidArgument, match="only some of the covariates"):
+        read_population("linear_regression(cost, age=Normal(40, 12), stay)")
+    with pytest.raises(cf.InvalidArgument, match="twice"):
+        read_population("linear_regression(cost, age=Normal(40, 12), age=Normal(40, 12))")
+    for bad in ("age=__import__('os')", "age=Normal(x, 1)", "age=nothing(1)", "age=Normal([1, 2], 1)", "age="):
+        with pytest.raises(cf.InvalidArgument):
+            read_population(f"linear_regression(cost, {bad})")
+
+
+def test_a_statistic_with_bounds_of_its_own_for_each_column():
+    from confide_cli.words import split_statistic
+
+    told = split_statistic("mean age, age * cost on age=18:90 cost=-1e3:5e4 with gaussian(step=1)")
+    assert told == ("mean age, age * cost", {"age": (18.0, 90.0), "cost": (-1000.0, 50000.0)}, "gaussian(step=1)")
+    assert split_statistic("mean age on 18 90")[1] == [18.0, 90.0]
+    with pytest.raises(cf.InvalidArgument, match="twice"):
+        split_statistic("mean age on age=1:2 age=3:4")
+    with pytest.raises(cf.InvalidArgument, match="number"):
+        split_statistic("mean age on age=1:two")

@@ -10,6 +10,7 @@ import pytest
 import confide as cf
 from confide_cli.build import channel_of
 from confide_cli.study import Arguments
+from confide_explorer.families import FORMS
 from confide_explorer.pages import SCREENS, settled, view
 from confide_explorer.reading import read_channel, read_plan
 from confide_explorer.screens.statistic import searched
@@ -172,17 +173,58 @@ WRONG = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("screen", "name"), [(screen, name) for screen, each in WRONG.items() for name in each])
-def test_what_is_wrong_is_said_beside_its_field_and_nothing_is_lost(idle, screen, name):
-    good = {"worth": {"pick": "mean x"}, "number": {"published": "mean x", "value": "1", "scale": "1", "count": "9"}}
-    given = good.get(screen, {}) | {name: WRONG[screen][name]}
+#: what is said beside, so that the field is there
+BESIDE = {
+    "know": {},
+    "statistic": {},
+    "worth": {"pick": "mean x"},
+    "number": {"published": "mean x", "value": "1", "scale": "1", "count": "9"},
+
+    "line": {"column": "pain", "rows": "linear_regression", "column_b": "dose", "family": "linear_regression.outcome",
+             "low": "0", "high": "10", "low1": "-1", "high1": "1", "low2": "1", "high2": "2",
+             "family_b": "linear_regression.covariate", "low_b": "-4", "high_b": "4", "low1_b": "-1", "high1_b": "1",
+             "low2_b": "-2", "high2_b": "2"},
+    "apart": {"column": "age", "population": "normal_mean", "family": "normal_mean", "low1": "-1", "high1": "1",
+              "column_b": "share", "population_b": "normal_mean", "family_b": "normal_mean", "low_b": "0", "high_b": "1",
+              "low1_b": "0.1", "high1_b": "0.5", "column_c": "visits", "population_c": "poisson", "family_c": "poisson",
+              "low_c": "0", "high_c": "20", "low1_c": "1", "high1_c": "2"},
+}  # fmt: skip
+#: of rows, which the first screen is told of
+WRONG_ROWS = {
+    "line": {"column": "a b", "column_b": "dose!", "low_b": "x", "high_b": "-9", "low1_b": "none", "high1_b": "-2",
+             "low2_b": "much", "high2_b": "-3", "low2": "0", "high1": "-1", "column_c": "pain", "rows": "circle"},
+    "apart": {"column": "1st", "population": "normale", "known_b": "?", "high_b": "-1", "high1_b": "0.05",
+              "population_c": "fish", "low1_c": "-1", "column_d": "age", "counting": "never", "n": "0"},
+}  # fmt: skip
+EACH_WRONG = [
+    (screen, beside, name, text)
+    for screens in ({screen: (screen, each) for screen, each in WRONG.items()},
+                    {beside: ("know", each) for beside, each in WRONG_ROWS.items()})
+    for beside, (screen, each) in screens.items()
+    for name, text in each.items()
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("screen", "beside", "name", "text"), EACH_WRONG, ids=lambda each: str(each)[:12])
+def test_what_is_wrong_is_said_beside_its_field_and_nothing_is_lost(idle, screen, beside, name, text):
+    given = BESIDE[beside] | {name: text}
     page = idle.get(f"/{screen}", params=given).text
     assert f'id="{name}-wrong"' in page, page
     field = re.search(rf'<(?:input|select|textarea) (?!type="hidden")[^>]*name="{name}"[^>]*>', page)[0]
     assert f"{name}-wrong" in re.search(r'aria-describedby="([^"]*)"', field)[1] and "aria-invalid" in field
-    assert html.escape(given[name]).splitlines()[0] in page
-    for other, text in given.items():
-        assert text.splitlines()[0] in html.unescape(page), other
+    assert html.escape(text).splitlines()[0] in page
+    for other, told in given.items():
+        assert told.splitlines()[0] in html.unescape(page), other
+        # in a field of its own, where it is seen or goes along
+        assert re.search(rf'name="{other}"', page), other
+
+
+def test_all_that_is_wrong_is_said_at_once(idle):
+    page = idle.get("/know", params={"low": "a", "high1": "0.5", "n": "many", "level": "x", "counting": "no"}).text
+    assert set(re.findall(r'id="(\w+)-wrong"', page)) == {"low", "high1", "n", "level", "counting"}
+    wrong = BESIDE["line"] | {"column_b": "a b", "low": "a", "high_b": "-9", "low1": "b", "high2_b": "-5"}
+    page = idle.get("/know", params=wrong).text
+    assert set(re.findall(r'id="(\w+)-wrong"', page)) == {"column_b", "low", "high_b", "low1", "high2_b"}
 
 
 def test_delta_has_its_own_message(idle):
@@ -198,9 +240,10 @@ def test_what_was_said_goes_along_to_every_screen(idle):
             assert re.search(rf'href="/{other}\?[^"]*column=age[^"]*n=1234', page), (name, other)
 
 
-def test_every_field_has_a_label(idle):
+@pytest.mark.parametrize("rows", FORMS)
+def test_every_field_has_a_label(idle, rows):
     for name in SCREENS:
-        page = idle.get(f"/{name}?{TWO}&kind=approx").text
+        page = idle.get(f"/{name}?{TWO}&kind=approx&column_b=age&rows={rows}").text
         fields = re.findall(r"<(?:input|select|textarea)([^>]*)>", page)
         for each in fields:
             if 'type="hidden"' not in each:
@@ -224,12 +267,6 @@ def test_every_family_that_is_offered_has_a_prior_and_a_picture(name):
     kind, told = compute("know", state, "")
     assert kind == "done", told
     assert "<svg" in told.drawings[0].svg
-
-
-def test_a_private_n_is_told_where_to_go(idle):
-    page = idle.get("/statistic?counting=private").text
-    assert 'id="counting-wrong"' in page and "publish sums" in page
-    assert "--n private" in idle.get("/take?counting=private").text
 
 
 def test_what_is_taken_along_is_what_was_chosen(client, tmp_path):

@@ -1,5 +1,7 @@
 """Who is answered, what a hostile request gets, and what is imported."""
 
+import html
+import json
 import random
 import subprocess
 import sys
@@ -7,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import confide as cf
 from confide_explorer.pages import SCREENS
 from confide_explorer.security import LARGEST_BODY
 from tests.explorer.conftest import HERE, PORT, TOKEN, AtOnce, client_of
@@ -132,3 +135,51 @@ assert not [name for name in sys.modules if name.startswith(("confide.releasing"
 def test_going_back_stays_here(idle, name):
     answer = idle.post("/job/x/cancel", data={"back": name})
     assert answer.status_code == 303 and answer.headers["location"] in ("/know", "know?", "/know?")
+
+
+BAD = "<script>alert(1)</script><img src=x onerror=alert(1)>\"'{{7*7}}"
+
+
+def leaves(told, path=()):
+    """Where the texts of a file are."""
+    if isinstance(told, str):
+        yield path
+    elif isinstance(told, dict | list):
+        for at, each in told.items() if isinstance(told, dict) else enumerate(told):
+            yield from leaves(each, (*path, at))
+
+
+def test_a_script_in_any_text_of_a_release_file_is_shown_as_text_or_refused(idle, tmp_path):
+    """One text after the other, the rest of the file being right; and as the name of every field."""
+    channel = cf.Channel(cf.Histogram("ward", categories=["a", "b"]), cf.Laplace(scale=2.0, step=1), n=98)
+    cf.Release(channel, [57.0, 40.0, 1.0], dataset="people", purpose="a trial", part="north").save(tmp_path / "r.json")
+    whole = json.loads((tmp_path / "r.json").read_text())
+    places = list(leaves(whole))
+    assert len(places) > 10
+    files = []
+    for place in places:
+        changed = json.loads(json.dumps(whole))
+        inside = changed
+        for at in place[:-1]:
+            inside = inside[at]
+        inside[place[-1]] = BAD
+        files.append(changed)
+    files += [{BAD if name == other else other: each for other, each in whole.items()} for name in whole]
+    for file in files:
+        answer = idle.post("/release", data={"text": json.dumps(file)})
+        assert answer.status_code in (303, 422), file
+        shown = idle.get(answer.headers["location"]) if answer.status_code == 303 else answer
+        assert "<script>alert" not in shown.text and "<img src=x" not in shown.text and "Traceback" not in shown.text
+        # what was pasted is there as it was, and was computed by nobody
+        assert answer.status_code == 303 or "{{7*7}}" in html.unescape(shown.text)
+
+
+def test_a_script_in_any_field_is_shown_as_text(idle):
+    from dataclasses import fields
+
+    from confide_explorer.state import PageState
+
+    for each in fields(PageState):
+        for name in SCREENS:
+            page = idle.get(f"/{name}", params={"column_b": "age", each.name: BAD}).text
+            assert "<script>alert" not in page and "<img src=x" not in page, (name, each.name)

@@ -31,6 +31,17 @@ def test_chains_are_as_long_as_they_ask_for(stickiness, expected):
     assert ("of chains of" in " ".join(found.diagnostics.warnings)) == (expected > 1)
 
 
+def test_what_chains_lack_is_said_once_and_of_the_draws_that_are_there():
+    """R-hat stood there twice, as 1.016 of the draws that are kept and as 1.015 of all; notes stay."""
+    draws = chains(0.99, 4000)
+    said = diagnose(draws, 0.4, None, ["started far out"])
+    warnings = one_in_so_many(Posterior(draws, "mhaar", "z", said, None), 1000).diagnostics.warnings
+    assert "started far out" in warnings
+    for begins in ("R-hat of a", "only "):
+        assert sum(each.startswith(begins) for each in warnings) == 1
+    assert diagnose({"a": draws["a"][:, 3::4]}, 0.4, None, []).warnings[0] in warnings
+
+
 def test_chains_go_on_where_they_stopped(monkeypatch):
     """They were started anew: of five thousand steps each, two thousand were for nothing."""
     steps = []

@@ -8,6 +8,7 @@ import pytest
 from scipy import stats
 
 import confide as cf
+from confide.statistic.drowned import unexplained
 
 BITS = cf.populations.bernoulli()
 PRIOR = {"probability": dist.Beta(1.0, 1.0)}
@@ -99,3 +100,36 @@ def test_what_cannot_be_taken_out():
     lattice = cf.Channel(cf.Mean("x", (0, 1)), cf.Laplace(scale=0.1, step=0.1), n=10)
     with pytest.raises(cf.IncompatibleError, match="lattice"):
         cf.Release(lattice, 0.3, missing=1.0).present(missing=2)
+
+
+def test_a_number_that_noise_does_not_explain_is_warned_of():
+    """Percent where shares were meant: the posterior was as sharp as any, at the edge."""
+    release = cf.Release(cf.Channel(cf.Mean("x", (0, 1)), cf.Laplace(scale=0.01), n=500), 41.72)
+    told = "41.72 was published of the mean of x, which lies between 0 and 1"
+    with pytest.warns(cf.NoiseWarning, match=told) as said:
+        cf.infer(BITS, release, PRIOR, draws=100)
+    assert [each.filename for each in said] == [__file__]
+
+
+@pytest.mark.parametrize(
+    ("statistic", "value", "told"),
+    [
+        (cf.Median("x", (0, 60)), -7.5, "-7.5 was published of the median of x, which lies between 0 and 60"),
+        (cf.Mean(["x", "x**2"], (0, 2)), [1.0, 5.0], "5 was published of the mean of x**2, which lies between 0 and 4"),
+        (cf.Mean(["x", "x**2"], (0, 2)), [2.4, 4.4], None),
+        (cf.Sum("x", (0, 1)), 400.0, None),
+        (cf.Histogram("x", edges=[0, 1]), [50.0, 40.0, 9.0], None),
+    ],
+)
+def test_what_a_statistic_can_be(statistic, value, told):
+    found = unexplained(statistic, 0.5, value)
+    assert found is None if told is None else found.startswith(told)
+
+
+@pytest.mark.parametrize("value", [-0.19, 0.5, 1.19])
+def test_what_noise_explains_is_not_warned_of(value):
+    """Beyond 20.7 scales lies a share of 1e-9 of Laplace noise."""
+    release = cf.Release(cf.Channel(cf.Mean("x", (0, 1)), cf.Laplace(scale=0.01), n=500), value)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", cf.NoiseWarning)
+        cf.infer(BITS, release, PRIOR, draws=100)

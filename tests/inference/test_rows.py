@@ -118,3 +118,20 @@ def test_regressions_are_calibrated(kind, noise):
 def test_a_regression_with_less_noise_than_there_is_is_caught():
     """A planted bug: three times the noise that the channel says."""
     assert not calibrated_rows.calibrated(calibrated_rows.ranked("logistic", "gaussian", releases=100, louder=3.0))
+
+
+def test_a_prior_may_have_a_law_for_each_entry_of_a_vector():
+    from confide.prior import Prior
+
+    rows = cf.populations.logistic_regression("y", {"x": dist.Normal(0.0, 1.0), "z": dist.Normal(0.0, 1.0)})
+    each = {"intercept": dist.Normal(0.0, 1.0), "coefficients": dist.Normal([0.5, -1.0], [0.1, 2.0])}
+    with jax.enable_x64(True):
+        found = float(Prior.of(rows, each).log_prob(np.array([0.3, 0.4, 1.0])))
+    expected = stats.norm.logpdf([0.3, 0.4, 1.0], [0.0, 0.5, -1.0], [1.0, 0.1, 2.0]).sum()
+    assert found == pytest.approx(expected, rel=1e-6)  # numpyro made the numbers in single precision
+    whole = {"coefficients": dist.Normal([0, -1], [1, 2])}
+    with jax.enable_x64(True):
+        found = float(Prior.of(rows, each | whole).log_prob(np.array([0.3, 0.4, 1.0])))
+    assert found == pytest.approx(stats.norm.logpdf([0.3, 0.4, 1.0], [0, 0, -1], [1, 1, 2]).sum(), rel=1e-12)
+    with pytest.raises(cf.InvalidArgument, match="a vector of 2"):
+        Prior.of(rows, each | {"coefficients": dist.Normal([0.5, -1.0, 0.0], 1.0)})

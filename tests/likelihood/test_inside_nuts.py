@@ -53,7 +53,7 @@ def test_nuts_agrees_with_quadrature(name):
 
     with jax.enable_x64(True):
         chains = MCMC(NUTS(own), num_warmup=500, num_samples=2000, progress_bar=False)
-        chains.run(jax.random.key(1), value)
+        chains.run(jax.random.key(list(TEN).index(name)), value)
         draws = np.asarray(chains.get_samples()["theta"])
     size = effective_sample_size(draws[None])
     mean, sd = exact.mean[parameter], exact.sd[parameter]

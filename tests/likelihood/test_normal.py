@@ -90,3 +90,23 @@ def test_what_it_does_not_serve():
     channel = cf.Channel(cf.Median("x", (-1, 1)), cf.SmoothLaplace(cf.ApproxDP(1.0, 1e-6)), 10)
     with pytest.raises(cf.IncompatibleError, match="normal"):
         cf.Model(cf.populations.normal(), channel).log_likelihood([0.0, 1.0], 0.0, route="normal")
+
+
+def test_a_vector_with_laplace_noise_tells_at_least_what_its_best_linear_combination_does():
+    """∂mᵀ(Σ/n + 2b²)⁻¹∂m in closed form; of components apart the truth is the exact information of each by itself."""
+    b, n, alone = 0.3, 20, cf.populations.normal_mean()
+    apart = cf.populations.independent(a=alone, c=alone)
+    channel = cf.Channel(cf.Mean(["a", "c"], bounds={"a": (-12, 12), "c": (-12, 12)}), cf.Laplace(scale=b), n)
+    found = cf.information(cf.Model(apart, channel), [0.2, -0.1], method="normal").matrix
+    assert np.allclose(found, np.eye(2) / (1 / n + 2 * b**2), rtol=1e-7, atol=1e-9)
+    each = cf.Model(alone, cf.Channel(cf.Mean("x", bounds=(-12, 12)), cf.Laplace(scale=b), n))
+    exact = [cf.information(each, mean).matrix.item() for mean in (0.2, -0.1)]
+    assert np.all(np.asarray(exact) > np.diag(found)) and np.allclose(exact, np.diag(found), rtol=0.35)
+
+
+def test_of_dependent_numbers_with_laplace_noise_the_slope_of_the_mean_counts():
+    """x and x² of a centred normal law: Cov(x, x²) = 0, and E x² = θ has slope 1 and variance 2θ²/n + 2b²."""
+    theta, b, n = 1.7, 0.05, 50
+    channel = cf.Channel(cf.Mean(["x", "x**2"], bounds=(-30, 30)), cf.Laplace(scale=b), n)
+    found = cf.information(cf.Model(cf.populations.normal_variance(), channel), theta, method="normal").matrix.item()
+    assert found == pytest.approx(1 / (2 * theta**2 / n + 2 * b**2), rel=1e-9)

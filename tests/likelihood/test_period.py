@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 import confide as cf
-from confide.likelihood.inversion.contour import FrequencyGrid, _log_beyond, centre
+from confide.likelihood.inversion.contour import FrequencyGrid, centre, log_of_rest
 
 LAWS = {
     "counts": stats.nbinom(0.7, 0.7 / 1.59).pmf(np.arange(13)),
@@ -26,7 +26,7 @@ def test_nothing_in_the_period_exceeds_the_bound(name, last):
         # n·last is the eighth frequency of a grid whose period is that of the lattice
         step = n * last / frequencies
         grid = FrequencyGrid(step, np.pi * n / step)
-        bound = float(_log_beyond(centre(s, n, grid, frequencies), weights, n, grid))
+        bound = float(log_of_rest(centre(s, n, grid, frequencies), weights, n, grid))
         u = jnp.linspace(last, np.pi, 40_001)
         largest = float(jnp.log(jnp.max(jnp.abs(jnp.exp(1j * u[:, None] * s) @ weights))))
     assert bound >= largest - 1e-12

@@ -64,7 +64,7 @@ def test_the_posterior_of_a_trimmed_mean_is_its_own():
     """Four bits, of which the ends are dropped: enumerated."""
     channel = cf.Channel(TrimmedMean("x", (0, 1)), cf.Gaussian(scale=0.2), n=4)
     release, prior = cf.Release(channel, 0.9), {"probability": dist.Beta(2.0, 2.0)}
-    with pytest.raises(cf.IncompatibleError):
+    with pytest.raises(cf.IncompatibleError, match=r"statistic of your own.*mhaar.*replicates.*route of your own"):
         cf.Model(cf.populations.bernoulli(), channel).log_likelihood(0.5, 0.9)
     found = cf.infer(cf.populations.bernoulli(), release, prior, key=3, draws=500, warmup=300, copies=20)
     p = np.linspace(0.0005, 0.9995, 2000)

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from confide._call import Remembered
+from confide._digits import as_known
 from confide.errors import InvalidArgument
 
 Interval = tuple[float, float]
@@ -112,8 +113,11 @@ class Estimate:
     def __str__(self) -> str:
         lines = []
         for name, value in self.entries.items():
-            parts = " or ".join(f"{low:.4g} to {high:.4g}" for low, high in self.set[name]) or "no value at all"
-            lines.append(f"{name} = {value:.4g} ({self.method}, {100 * self.level:g}%): {parts}")
+            ends = [end for piece in self.set[name] for end in piece] or [value]
+            width = max(ends) - min(ends)
+            pieces = [f"{as_known(low, width)} to {as_known(high, width)}" for low, high in self.set[name]]
+            parts = " or ".join(pieces) or "no value at all"
+            lines.append(f"{name} = {as_known(value, width)} ({self.method}, {100 * self.level:g}%): {parts}")
         for name, value in self.theta.items():  # what is estimated beside them, without sets
             if not any(label.split("[")[0] == name for label in self.entries):
                 lines.append(f"{name} = {np.array2string(value, precision=4, separator=', ')}".replace("\n", ""))

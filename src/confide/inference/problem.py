@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from confide.channel import Channel
-from confide.errors import ImputationWarning, IncompatibleError, InvalidArgument
+from confide.errors import ImputationWarning, IncompatibleError, InvalidArgument, NoiseWarning
 from confide.likelihood.totals.number import NAME, NumberPrior
 from confide.missing import asked_for, with_missing
 from confide.model import Model
@@ -19,6 +19,10 @@ from confide.population import Population
 from confide.prior import Prior
 from confide.published import Release
 from confide.published.imputation import effect
+from confide.statistic.drowned import unexplained
+
+#: beyond what noise reaches with this probability a published number is not its doing
+_SURE = 1 - 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,6 +106,9 @@ def read_models(
     for release in releases:
         if (told := effect(release)) is not None:
             warnings.warn(told, ImputationWarning, stacklevel=6)
+        reach = None if release.processed else release.channel.margin(_SURE)
+        if reach is not None and (far := unexplained(release.channel.statistic, reach, release.value)) is not None:
+            warnings.warn(far, NoiseWarning, stacklevel=6)
     models = tuple(Model(population, release.channel) for release in releases)
     values = tuple(np.asarray(release.observed, dtype=np.float64) for release in releases)
     shared = None if len(releases) == 1 else _shared(releases, same_records)

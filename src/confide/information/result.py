@@ -8,6 +8,8 @@ import numpy as np
 from jaxtyping import Float
 from numpy.typing import NDArray
 
+from confide._digits import around
+
 Floats = NDArray[np.float64]
 
 
@@ -83,7 +85,9 @@ def _spread(names: tuple[str, ...], matrix: Floats) -> str:
     if len(names) != len(matrix) or values[0] <= 1e-12 * values[-1]:
         return ""  # a parameter is not learnt at all, or several are bound together
     deviations = np.sqrt(np.diag(np.linalg.inv(matrix)))
-    return "   " + ", ".join(f"{name} to ± {each:.3g}" for name, each in zip(names, deviations, strict=True))
+    return "   " + ", ".join(
+        f"{name} to ± {around(each, digits=3)}" for name, each in zip(names, deviations, strict=True)
+    )
 
 
 def efficiency(matrix: Float[Floats, "... d d"], records: Floats | None) -> Floats | None:

@@ -61,7 +61,8 @@ def as_route(route: str | Route) -> Route | None:
 def choose_route(model: Model, route: str | Route = "auto") -> Route:
     """The route that is asked for, or the first that serves; an error that says why none does."""
     if model.channel.n is None:
-        asked, only = as_route(route), OverNumbers()
+        asked = as_route(route)
+        only = asked if isinstance(asked, OverNumbers) else OverNumbers()
         reason = f"route {asked.name!r} needs a public one" if asked not in (None, only) else only.refuses(model)
         if reason is not None:
             raise IncompatibleError(f"{model.channel!r} has a private number of records: {reason}")
@@ -74,6 +75,12 @@ def choose_route(model: Model, route: str | Route = "auto") -> Route:
         if reason is not None:
             raise IncompatibleError(f"route {asked.name!r} does not serve this model: {reason}")
         return asked
+    if type(model.channel.statistic).__module__.partition(".")[0] != "confide":
+        raise IncompatibleError(
+            f"{model.channel.statistic} is a statistic of your own, of which nobody knows p(y | theta); `infer` "
+            "samples its records (method='mhaar'), `information` simulates data sets (method='replicates'), and a "
+            "route of your own, route=MyRoute(), serves everything else"
+        )
     reasons = {}
     for candidate in ROUTES.values():
         reason = _refuses(candidate, model)

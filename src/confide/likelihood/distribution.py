@@ -21,7 +21,7 @@ from confide._precision import is_single, through_double
 from confide._random import as_key
 from confide.likelihood.local.two_sided import watched
 from confide.likelihood.route import Route
-from confide.model import Model, one_each
+from confide.model import Model
 from confide.population import Population, space
 
 
@@ -65,7 +65,7 @@ class PublishedValue(dist.Distribution):
         with jax.enable_x64(not (single and traced)), warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Explicitly requested dtype")  # which is what the caller cannot have
             theta = jnp.broadcast_to(jnp.asarray(self.theta, dtype=float), shape)
-            values = one_each(self.model, as_key(key), theta)
+            values = self.route.simulate(self.model, as_key(key), theta)
         return _in_the_precision_of_the_caller(values)
 
     def log_prob(self, value: Any) -> jax.Array:

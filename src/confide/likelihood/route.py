@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from confide.errors import AccuracyError, IncompatibleError
 from confide.likelihood import score_integral
 from confide.likelihood.score_integral import Tells
+from confide.model import one_each
 
 if TYPE_CHECKING:
     from confide.likelihood.completed import Completed
@@ -88,6 +89,10 @@ class Route(ABC):
     def traced(self, model: Model, thetas: jax.Array, values: jax.Array) -> jax.Array:
         """`log_likelihood` inside somebody's trace."""
         return jax.vmap(lambda theta: jax.vmap(lambda value: self.log_prob(model, theta, value))(values))(thetas)
+
+    def simulate(self, model: Model, key: jax.Array, thetas: jax.Array) -> jax.Array:
+        """One published value for each θ of (…, d), in the precision of θ; for use inside a trace."""
+        return one_each(model, key, thetas)
 
     def log_likelihood(self, model: Model, thetas: Any, values: Any) -> Floats:
         """log p(y | θ) for all θ (M, d) and all values (Y, …): shape (M, Y). θ and values are concrete and checked.

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from confide._digits import around
 from confide.design import Comparison, Optimum
 from confide.plots.information import draw, lines
 from confide.plots.share import bars, plot_bars, shorten
@@ -49,9 +50,9 @@ def _lead(table: Any) -> str:
     if len(deviation) != 1 or not np.isfinite(table[deviation[0]].iloc[0]):
         return ""
     spreads = table[deviation[0]]
-    text = f"Expect to learn {of_population([deviation[0].removeprefix('sd ')])} to about ± {spreads.iloc[0]:.2g}"
+    text = f"Expect to learn {of_population([deviation[0].removeprefix('sd ')])} to about ± {around(spreads.iloc[0])}"
     rest = spreads.iloc[-1]
-    return f"{text}, against ± {rest:.2g} with {table.index[-1]}." if np.isfinite(rest) else f"{text}."
+    return f"{text}, against ± {around(rest)} with {table.index[-1]}." if np.isfinite(rest) else f"{text}."
 
 
 @content.register
@@ -117,7 +118,7 @@ def _recommendation(result: Optimum) -> str:
     if not np.isfinite(share):
         return publish
     spread = ", ".join(
-        f"{of_population([str(name).removeprefix('sd ')])} to about ± {value:.2g}"
+        f"{of_population([str(name).removeprefix('sd ')])} to about ± {around(value)}"
         for name, value in result.table.iloc[0].items()
         if str(name).startswith("sd ") and np.isfinite(value)
     )

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from confide._digits import around
 from confide.clipping import clippings, releases_of
 from confide.missing import asked_for
 from confide.plots.chains import chains, plot_chains
@@ -112,22 +113,21 @@ def _told(summary: Any, names: Sequence[str]) -> str:
     if len(summary) > _MOST_TOLD:
         spreads = summary["sd"]
         return (
-            f"{of_population(names)} are known to ± {spreads.min():.2g} at best and ± {spreads.max():.2g} at worst "
-            "(one standard deviation); each of them is below."
+            f"{of_population(names)} are known to ± {around(spreads.min())} at best and ± {around(spreads.max())} "
+            "at worst (one standard deviation); each of them is below."
         )
     told = []
     for name, row in summary.iterrows():
         value, first, last = (within(row[each], row["sd"]) for each in ("mean", low, high))
-        told.append(
-            f"{of_population([name])} is {value} ± {row['sd']:.2g}, and with 90% probability between {first} and {last}"
-        )
+        ends = f"with 90% probability between {first} and {last}"
+        told.append(f"{of_population([name])} is {value} ± {around(row['sd'])}, and {ends}")
     return f"{'; '.join(told)}."
 
 
 def _cells(row: Any, columns: Sequence[str]) -> list[Any]:
     """Numbers as far as they are known."""
     near = {name: within(row[name], row["sd"]) for name in columns if name not in ("sd", "ess", "r_hat")}
-    own = {"sd": f"{row['sd']:.2g}", "ess": f"{row['ess']:,.0f}", "r_hat": f"{row['r_hat']:.3f}"}
+    own = {"sd": f"{around(row['sd'])}", "ess": f"{row['ess']:,.0f}", "r_hat": f"{row['r_hat']:.3f}"}
     return [(near | own)[name] for name in columns]
 
 

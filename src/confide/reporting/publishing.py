@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from confide._digits import around
 from confide.channel import Channel
 from confide.evenly import margin_if_even
 from confide.plots.counts import plot_counts
@@ -53,8 +54,8 @@ def nearness(channel: Channel) -> str:
     """± and its size, if it is known."""
     margin, even = channel.margin(), margin_if_even(channel)
     if margin is not None:
-        return f"{margin:.2g}"
-    return "–" if even is None else f"about {even:.2g}"
+        return around(margin)
+    return "–" if even is None else f"about {around(even)}"
 
 
 def _named(release: Release) -> str:
@@ -85,14 +86,14 @@ def _near(release: Release) -> str:
         )
     if margin is not None:
         own = "its record's clipped value" if statistic.per_record else about
-        return f"The noise alone leaves each number within ± {margin:.2g} of {own} (90%)."
+        return f"The noise alone leaves each number within ± {around(margin)} of {own} (90%)."
     even = margin_if_even(channel)
     if even is None:
         return ""
     return (
         f"How near that is to {about} depends on how they lie, which is secret: if they lay evenly over "
-        f"{_range(release)}, within ± {even:.2g} (90%); nearer where they are dense about it, and not so near in a gap"
-        f"{_EQUAL if channel.law.selects else ''}."
+        f"{_range(release)}, within ± {around(even)} (90%); nearer where they are dense about it, and not so near in a "
+        f"gap{_EQUAL if channel.law.selects else ''}."
     )
 
 
@@ -134,8 +135,8 @@ def _facts(release: Release) -> dict[str, Any]:
     if few and not channel.statistic.per_record:
         each = zip(channel.statistic.labels, release.value, strict=True)
         margin = channel.margin()
-        around = "" if margin is None else f" ± {margin:.2g}"
-        facts |= {label: f"{shown(channel, float(value))}{around}" for label, value in each}
+        spread = "" if margin is None else f" ± {around(margin)}"
+        facts |= {label: f"{shown(channel, float(value))}{spread}" for label, value in each}
     near = nearness(channel)
     rows, protected = channel.statistic.persons, None
     if rows is not None:

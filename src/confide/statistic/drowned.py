@@ -1,7 +1,12 @@
-"""A statistic that drowns in noise: said in words before anything is spent."""
+"""A statistic that drowns in noise, and a number that noise does not explain: said in words."""
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+
+from confide._digits import around
 from confide.statistic.statistic import Statistic
 
 
@@ -15,7 +20,7 @@ def drowned(statistic: Statistic, noise: float) -> str | None:
     if noise >= widest:
         low, high = next(pair for pair in ends if pair[1] - pair[0] == widest)
         return (
-            f"the noise (± {noise:.3g}, 90%) is wider than all that {noun.removesuffix(' of')} can be, "
+            f"the noise (± {around(noise, digits=3)}, 90%) is wider than all that {noun.removesuffix(' of')} can be, "
             f"which is from {low:g} to {high:g}: the published number will say almost nothing; narrow the bounds, use "
             "more records, a larger privacy parameter or another mechanism"
         )
@@ -27,7 +32,24 @@ def drowned(statistic: Statistic, noise: float) -> str | None:
     told = ", ".join(f"{noun} {part} (a range of {width:g})" for part, width in lost)
     part, width = lost[0]
     return (
-        f"the noise (± {noise:.3g}, 90%) is the same for every component, and as wide as all that {told} can be, of "
-        "which the published number will say next to nothing; divide each component by its range, as in "
+        f"the noise (± {around(noise, digits=3)}, 90%) is the same for every component, and as wide as all that {told} "
+        "can be, of which the published number will say next to nothing; divide each component by its range, as in "
         f"{part if part.isidentifier() else f'({part})'} / {width:g}, or publish them one by one"
+    )
+
+
+def unexplained(statistic: Statistic, noise: float, value: Any) -> str | None:
+    """Why a published value cannot well be one of a statistic with noise that reaches so far; else None."""
+    if not (statistic.averages or statistic.ranked):
+        return None  # what a sum or a statistic of somebody's own can be is not known here
+    low, high = np.asarray(statistic.ranges).T
+    published = np.atleast_1d(np.asarray(value, dtype=np.float64))
+    far = np.flatnonzero((published < low - noise) | (published > high + noise))
+    if far.size == 0:
+        return None
+    j = int(far[0])
+    return (
+        f"{published[j]:.6g} was published of {statistic.labels[j]}, which lies between {low[j]:g} and {high[j]:g}, "
+        f"and noise as is described moves it by more than {around(noise)} once in a thousand million times: are the "
+        "units, the bounds and the scale of the noise right?"
     )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtri
 
 from confide._precision import float64
 from confide.clipping import clipped_share
@@ -14,8 +16,10 @@ from confide.prior import Prior
 from confide.reporting.content import Picture, of_population
 from confide.statistic import Mean
 from confide_explorer.answer import Answer, drawing, table
-from confide_explorer.families import FAMILIES
-from confide_explorer.reading import Assumed, read_plan
+from confide_explorer.assumed import Assumed
+from confide_explorer.columns import columns_of
+from confide_explorer.families import FORMS
+from confide_explorer.reading import read_plan
 from confide_explorer.scripts import about, complete
 from confide_explorer.state import PageState
 
@@ -23,6 +27,8 @@ from confide_explorer.state import PageState
 _LEVELS, _POINTS = (0.05, 0.5, 0.95), 500
 #: of whole numbers that many still have a mark each
 _MOST_MARKS = 60
+#: rows by which shares are told, to half a percent, and how many of them a picture shows
+_MANY, _SHOWN = 10_000, 400
 
 
 def know(state: PageState, _: str) -> Answer:
@@ -30,55 +36,117 @@ def know(state: PageState, _: str) -> Answer:
     plan, errors = read_plan(state)
     assert plan is not None, errors
     thetas = likely(plan)
+    told = _of_rows(plan, thetas) if plan.several else _of_numbers(plan, thetas)
+    return replace(
+        told,
+        sentence=f"Before anything is published: {said(state, plan)}.",
+        notes=(f"That is, records from {plan.population_words}, each by itself, and {', '.join(plan.prior_words)}.",),
+        script=complete([*about(plan), *told.script.splitlines(), _PROMISE]),
+    )
+
+
+_PROMISE = "print(privacy, 0.5 + 0.5 * privacy.delta_at(0.0))"
+
+
+def _of_numbers(plan: Assumed, thetas: Any) -> Answer:
+    """Densities, and how much of them lies beyond the bounds."""
     shares = np.ravel(clipped_share(plan.population, Mean("x", bounds=plan.bounds), thetas))
     rows = [
         (*(float(value) for value in theta), f"{share:.1%}")
         for theta, share in zip(thetas, shares.tolist(), strict=True)
     ]
-    names = plan.population.names
     lines = [
-        *about(plan),
         f"thetas = np.array({thetas.tolist()!r})  # what the prior holds for low, middle and high",
         f"low, high = {plan.bounds!r}",
         "clipped = population.cdf(low, thetas) + population.survival(high, thetas)"
         if not plan.population.discrete
         else "clipped = population.cdf(np.ceil(low) - 1, thetas) + population.survival(high, thetas)",
         "print(clipped)",
-        "print(privacy, 0.5 + 0.5 * privacy.delta_at(0.0))",
     ]
     return Answer(
-        f"Before anything is published: {said(state, plan)}.",
-        tables=(table("How much is clipped", (*names, "outside of the bounds"), rows),),
+        "",
+        tables=(table("How much is clipped", (*labels(plan), "outside of the bounds"), rows),),
         drawings=(drawing(_picture(plan, thetas)),),
-        notes=(f"That is, records from {plan.population_words}, each by itself, and {', '.join(plan.prior_words)}.",),
-        script=complete(lines),
+        script="\n".join(lines),
+    )
+
+
+def _of_rows(plan: Assumed, thetas: Any) -> Answer:
+    """Rows that were drawn, and how many of their columns lie beyond the bounds."""
+    middle = thetas[len(thetas) // 2]
+    many = {name: np.asarray(each) for name, each in plan.population.sample(0, middle, (_MANY,)).items()}
+    outside = {
+        name: float(np.mean((many[name] < low) | (many[name] > high))) for name, (low, high) in plan.bounds.items()
+    }
+    rows = [(name, *plan.bounds[name], f"{share:.1%}") for name, share in outside.items()]
+    lines = [
+        f"middle = {middle.tolist()!r}  # of the prior: {', '.join(labels(plan))}",
+        f"rows = population.sample(0, middle, ({_MANY},))",
+        f"for name, (low, high) in {plan.bounds!r}.items():",
+        "    print(name, np.mean((rows[name] < low) | (rows[name] > high)))",
+    ]
+    return Answer(
+        "",
+        tables=(table("How much is clipped", ("column", "below", "above", "outside of the bounds"), rows),),
+        drawings=(drawing(_scatter(plan, many)),),
+        script="\n".join(lines),
     )
 
 
 def said(state: PageState, plan: Assumed) -> str:
     """What is believed, in words."""
-    ends = ((state.low1, state.high1), (state.low2, state.high2))
-    believed = [
-        f"{of_population([name])} is most likely between {low} and {high}"
-        for name, (low, high) in zip(plan.population.names, ends, strict=False)
+    believed, columns = [], columns_of(state)
+    for column in columns:
+        for place, (parameter, kind, *_) in enumerate(column.offered.parameters, start=1):
+            low, high = (getattr(state, name) for name in column.fields(f"low{place}", f"high{place}"))
+            if kind == "assumed":
+                believed.append(f"{column.name} itself is mostly between {low} and {high}")
+                continue
+            named = f"the {parameter} of {column.name}" if plan.several else of_population([parameter])
+            believed.append(f"{named} is most likely between {low} and {high}")
+    if plan.several:
+        return f"a record is a row of {', '.join(plan.bounds)}: {'; '.join([FORMS[state.rows].words, *believed])}"
+    return f"a record is {columns[0].offered.words}, and {' and '.join(believed)}"
+
+
+def labels(plan: Assumed) -> list[str]:
+    """A label for each entry of θ."""
+    return [
+        part.name if not part.vector else f"{part.name}[{place}]"
+        for part in plan.population.space
+        for place in range(part.size)
     ]
-    return f"a record is {FAMILIES[state.population].words}, and {' and '.join(believed)}"
 
 
 @float64
 def likely(plan: Assumed) -> Any:
-    """θ at the prior's quantiles, one parameter after the other, the rest in the middle."""
+    """θ at the prior's quantiles: one entry after the other, the rest in the middle; of rows all of them together."""
     prior = Prior.of(plan.population, plan.prior)
-    each = [np.asarray(quantiles(part, np.asarray(_LEVELS))) for part in prior.parts]
-    middle = np.array([values[1] for values in each])
+    each = np.array([values for part in prior.parts for values in _levels(part)])
+    # where zero lies between low and high, what is next to it is zero but for how quantiles are computed
+    each[:, 1] = np.where((each[:, 0] < 0) & (each[:, 2] > 0) & (abs(each[:, 1]) < 1e-5 * each[:, 2]), 0.0, each[:, 1])
+    middle = each[:, 1]
     found = [middle]
-    for place, values in enumerate(each):
-        for value in (values[0], values[2]):
-            theta = middle.copy()
-            theta[place] = value
-            found.append(theta)
+    if plan.several:
+        found += [each[:, 0], each[:, 2]]
+    else:
+        found += [
+            np.where(np.arange(len(each)) == place, each[:, end], middle)
+            for place in range(len(each))
+            for end in (0, 2)
+        ]
     # to as many digits as are read, so that scripts and tables have the same
     return np.array(sorted(tuple(float(f"{value:.4g}") for value in theta) for theta in found))
+
+
+def _levels(part: Any) -> list[Any]:
+    """Low, middle and high of each entry of a parameter; those of a vector are normal, and known by themselves."""
+    if not part.event_dim:
+        return [np.asarray(quantiles(part, np.asarray(_LEVELS)))]
+    normal = part.base_dist
+    return [
+        loc + scale * ndtri(_LEVELS) for loc, scale in zip(*np.broadcast_arrays(normal.loc, normal.scale), strict=True)
+    ]
 
 
 def _picture(plan: Assumed, thetas: Any) -> Picture:
@@ -103,6 +171,21 @@ def _picture(plan: Assumed, thetas: Any) -> Picture:
         axis.set_xlabel("x, a record")
         axis.legend()
     told = "What one record may be, at low, middle and high values of what is not known; in the grey, it is clipped."
+    return Picture(figure, told)
+
+
+def _scatter(plan: Assumed, many: dict[str, Any]) -> Picture:
+    """The first column against each of the others, and the box that they are clipped to."""
+    first, *others = plan.bounds
+    with styled():
+        figure, axes = new_figure(7.2, 3.2, len(others))
+        for axis, name in zip(axes, others, strict=True):
+            axis.plot(many[name][:_SHOWN], many[first][:_SHOWN], ".", color=COLOURS[0], markersize=3, alpha=0.6)
+            (left, right), (low, high) = plan.bounds[name], plan.bounds[first]
+            axis.plot([left, right, right, left, left], [low, low, high, high, low], color=GREY, linewidth=1)
+            axis.set_xlabel(name)
+        axes[0].set_ylabel(first)
+    told = f"{_SHOWN} rows, drawn at the middle of what is believed; what lies outside of the box is clipped to it."
     return Picture(figure, told)
 
 

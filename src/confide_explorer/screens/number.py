@@ -20,7 +20,9 @@ from confide.reporting.script import script
 from confide.reporting.source import Unwritable, source
 from confide_cli import words
 from confide_explorer.answer import Answer, Table, drawing, table
-from confide_explorer.reading import Assumed, FieldReader, read_plan
+from confide_explorer.assumed import Assumed
+from confide_explorer.fields import FieldReader
+from confide_explorer.reading import bounds_for, read_plan
 from confide_explorer.scripts import complete
 from confide_explorer.state import PageState
 
@@ -40,8 +42,7 @@ def held(text: str) -> Release:
 def read_foreign(state: PageState, plan: Assumed | None) -> tuple[Release | None, dict[str, str]]:
     """A number that somebody else published, by its statistic, its noise and how many records there were."""
     reader = FieldReader(state)
-    bounds = None if plan is None else plan.bounds
-    statistic = reader("published", lambda text: _statistic(text, bounds))
+    statistic = reader("published", lambda text: _statistic(text, plan))
     scale = reader.number("scale")
     if scale is not None and scale <= 0:
         reader.wrong("scale", f"“{state.scale}” is not positive; give the scale of the noise in the number's own units")
@@ -61,13 +62,13 @@ def read_foreign(state: PageState, plan: Assumed | None) -> tuple[Release | None
     return reader("step" if step is not None and step <= 0 else "value", made), reader.errors
 
 
-def _statistic(text: str, bounds: Any) -> Any:
+def _statistic(text: str, plan: Assumed | None) -> Any:
     what, own, mechanism = words.split_statistic(text)
     if not what:
         raise InvalidArgument("published", text, "does not say what was computed", "write for example: mean x on 0 1")
     if mechanism is not None:
         raise InvalidArgument("published", text, "names a mechanism", "leave out “with …”: the noise is said below")
-    return words.read_statistic(what, own or bounds)
+    return words.read_statistic(what, bounds_for(what, own, plan))
 
 
 def _numbers(text: str) -> list[float]:

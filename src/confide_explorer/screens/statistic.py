@@ -9,18 +9,21 @@ import numpy as np
 
 import confide as cf
 from confide import design
-from confide.errors import ConfideWarning
+from confide._progress import progress
+from confide.errors import ConfideWarning, IncompatibleError
 from confide.inference import infer
 from confide.plots.posterior import curves
 from confide.plots.style import COLOURS, LINES, new_figure, styled
+from confide.privacy.relation import ADD_REMOVE
 from confide.reporting import choosing  # noqa: F401  # registers the content of comparisons and searches
 from confide.reporting.content import PageContent, Picture, content
 from confide.reporting.script import script
 from confide.reporting.source import source
 from confide_explorer.answer import Answer, Table, drawing, table
-from confide_explorer.reading import Assumed, read_channel, read_channels, read_plan
-from confide_explorer.screens.know import likely
-from confide_explorer.scripts import beginning, command, complete, words_of
+from confide_explorer.assumed import Assumed
+from confide_explorer.reading import lines_of, read_channel, read_channels, read_plan
+from confide_explorer.screens.know import labels, likely
+from confide_explorer.scripts import beginning, bounds_as_options, command, complete, options_for, words_of
 from confide_explorer.state import PageState
 
 #: chosen: noiseless values whose spread is the sampling error, which two thousand tell to 2%; and the records of each,
@@ -28,6 +31,8 @@ from confide_explorer.state import PageState
 _MANY, _RECORDS = 2000, 1000
 #: rows of a search that are shown: the rest is worth less than a tenth of the best
 _MOST_ROWS = 10
+#: parameters of which a picture still has panels that can be read
+_MOST_PANELS = 4
 
 
 def rank(state: PageState, _: str) -> Answer:
@@ -42,17 +47,18 @@ def rank(state: PageState, _: str) -> Answer:
         told.answer,
         tables=(_table(told, picks),),
         drawings=tuple(map(drawing, told.pictures)),
-        notes=(*told.why, *_caveats(state, bool(channels))),
+        notes=(*told.why, *_caveats(state, plan, channels)),
         warnings=told.warnings,
         script=script(found),
-        command=_command(state, plan, list(channels)),
+        command=command_of(state, plan),
     )
 
 
 def searched(state: PageState, plan: Assumed) -> tuple[Any, list[str]]:
     """The best of the families, and the words of each row."""
     exact: dict[str, Any] = {} if state.precision == "exact" else {"exact": False}
-    found = design.optimize(plan.population, privacy=plan.privacy, n=plan.n, prior=plan.prior, **exact)
+    private: dict[str, Any] = {"neighbours": ADD_REMOVE} if plan.private else {}
+    found = design.optimize(plan.population, privacy=plan.privacy, n=plan.n, prior=plan.prior, **private, **exact)
     return found, [words_of(channel) for channel in found.channels]
 
 
@@ -60,10 +66,14 @@ def compared(state: PageState, plan: Assumed, channels: dict[str, Any]) -> tuple
     """The statistics that the reader listed, side by side."""
     models = {name: cf.Model(plan.population, channel) for name, channel in channels.items()}
     # the normal law of a mean has a closed form; a median has none, and is computed
-    quick = state.precision == "quick" and all(channel.statistic.averages for channel in channels.values())
-    method: dict[str, Any] = {"method": "normal"} if quick else {}
-    found = design.compare(models, prior=plan.prior, **method)
+    found = design.compare(models, prior=plan.prior, **quickly(state, channels), **plan.assumed)
     return found, list(found.table.index)
+
+
+def quickly(state: PageState, channels: dict[str, Any]) -> dict[str, Any]:
+    """The normal law of means, where figures are to be quick; of a private number of records there is no other."""
+    means = all(channel.statistic.averages for channel in channels.values())
+    return {"method": "normal"} if means and state.precision == "quick" else {}
 
 
 def _table(told: PageContent, picks: list[str]) -> Table:
@@ -71,25 +81,36 @@ def _table(told: PageContent, picks: list[str]) -> Table:
     return table("Ranked, the best first", told.columns, rows, legend=told.legend, picks=tuple(picks[:_MOST_ROWS]))
 
 
-def _caveats(state: PageState, listed: bool) -> tuple[str, ...]:
-    if state.precision == "exact":
-        return ()
-    how = "the normal law of a mean" if listed else "moments and asymptotic laws"
-    return (f"Quick figures, by {how}: ask for exact ones before you decide between near rivals.",)
+def _caveats(state: PageState, plan: Assumed, channels: dict[str, Any]) -> tuple[str, ...]:
+    """What the figures leave out, and what cannot be planned here, in words."""
+    told = []
+    if plan.several and not state.statistics:
+        told.append("Over rows nothing is searched: usual statistics are compared. Write down others to compare them.")
+    laplace = any(each.law.added is not None and not each.law.added.normal for each in channels.values())
+    if plan.private:
+        told.append(
+            f"That there are {plan.n:,} records is assumed: the noise hides their number, so sums are published. "
+            f"Figures are by the normal law of sums{', Laplace noise taken for normal of its variance' * laplace}."
+        )
+    elif laplace and any(each.statistic.dimension > 1 and each.statistic.averages for each in channels.values()):
+        told.append("Of several numbers with Laplace noise the figures are what their best linear combination tells.")
+    elif state.precision == "quick":
+        how = "the normal law of a mean" if channels else "moments and asymptotic laws"
+        told.append(f"Quick figures, by {how}: ask for exact ones before you decide between near rivals.")
+    return tuple(told)
 
 
-def _command(state: PageState, plan: Assumed, listed: list[str]) -> str:
-    told = [*_options(plan), "--n", str(plan.n), "--privacy", plan.privacy_words]
+def command_of(state: PageState, plan: Assumed) -> str:
+    """The command line that ranks alike."""
+    listed = lines_of(state, plan)
+    about = ["--population", plan.population_words, *(part for law in plan.prior_words for part in ("--prior", law))]
+    told = [*about, *options_for(plan)]
     if not listed:
         return command("optimize", *told)
-    low, high = plan.bounds
     each = [part for line in listed for part in ("--statistic", line)]
-    quick = ["--method", "normal"] if state.precision == "quick" else []
-    return command("compare", *told, *each, "--bounds", repr(low), repr(high), *quick)
-
-
-def _options(plan: Assumed) -> list[str]:
-    return ["--population", plan.population_words, *(part for law in plan.prior_words for part in ("--prior", law))]
+    channels, _ = read_channels(state, plan)
+    method = [part for name, value in quickly(state, channels).items() for part in (f"--{name}", value)]
+    return command("compare", *told, *each, *bounds_as_options(plan, listed), *method)
 
 
 def expect(state: PageState, _: str) -> Answer:
@@ -98,20 +119,28 @@ def expect(state: PageState, _: str) -> Answer:
     assert plan is not None, errors
     channel = read_channel(state.pick, plan)
     thetas = likely(plan)
+    # a posterior of a private n takes most of a minute, so that there is one, in the middle
+    thetas = thetas[len(thetas) // 2 :][:1] if plan.private else thetas
     model = cf.Model(plan.population, channel)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConfideWarning)
-        values = [np.asarray(model.simulate(key, theta)) for key, theta in enumerate(thetas)]
-        posteriors = [
-            infer(plan.population, cf.Release(channel, value), plan.prior, key=key) for key, value in enumerate(values)
-        ]
+    values = [np.asarray(model.simulate(key, theta, **plan.assumed)) for key, theta in enumerate(thetas)]
+    notes = str(channel).splitlines()[1:]
+    posteriors: list[Any] = []
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConfideWarning)
+            for key, value in enumerate(progress(values, "simulated releases, analysed")):
+                posteriors.append(infer(plan.population, cf.Release(channel, value), plan.prior, key=key))
+    except IncompatibleError as error:
+        notes.insert(0, f"What an analyst would say of it is not shown: {error}.")
+    told = len(posteriors) == len(values)
+    results = (_results(plan, thetas, values, posteriors),) if told else ()
     return Answer(
         str(channel).splitlines()[0],
-        tables=(_spread(plan, channel, thetas), _results(plan, thetas, values, posteriors)),
-        drawings=(drawing(_picture(plan, thetas, posteriors)),),
-        notes=tuple(str(channel).splitlines()[1:]),
+        tables=(_spread(plan, channel, thetas), *results),
+        drawings=(drawing(_picture(plan, thetas, posteriors)),) if told else (),
+        notes=tuple(notes),
         warnings=tuple(filter(None, [channel.warning])),
-        script=_script(plan, channel, thetas),
+        script=_script(plan, channel, thetas, told),
     )
 
 
@@ -123,42 +152,49 @@ def _spread(plan: Assumed, channel: Any, thetas: Any) -> Table:
         ("noise", "the standard deviation of what is added for privacy; – where it depends on the records"),
         ("sampling error", "that of the statistic itself, from one sample of so many records to another; simulated"),
     )
-    columns = (*(f"if {name} is" for name in plan.population.names), "noise", "sampling error")
+    columns = (*(f"if {name} is" for name in labels(plan)), "noise", "sampling error")
     return table("Noise against sampling error", columns, rows, legend=legend)
 
 
 def sampling(plan: Assumed, channel: Any, theta: Any) -> float:
-    """How far the statistic moves without noise."""
+    """How far the statistic moves without noise, of several numbers the one that moves most."""
     if channel.statistic.per_record:
         return float("nan")
     few = min(plan.n, _RECORDS)
     bare = cf.Model(plan.population, cf.Channel(channel.statistic, cf.Noiseless(), few))
     spread = np.std(np.asarray(bare.simulate(0, theta, (_MANY,))), axis=0).max()
-    return float(spread * np.sqrt(few / plan.n))
+    return float(spread * (few / plan.n) ** _power(channel))
+
+
+def _power(channel: Any) -> float:
+    """Sums and counts move more with more records, everything else less."""
+    return -0.5 if channel.statistic.totals or channel.statistic.tallies else 0.5
 
 
 def _results(plan: Assumed, thetas: Any, values: list[Any], posteriors: list[Any]) -> Table:
     rows = []
     for theta, value, found in zip(thetas, values, posteriors, strict=True):
         shown = f"{float(value):.4g}" if value.ndim == 0 else f"{value.size:,} numbers"
-        for place, name in enumerate(plan.population.names):
-            low, high = (float(end) for end in found.interval(0.9)[name])
-            rows.append(
-                (
-                    name,
-                    float(theta[place]),
-                    shown,
-                    float(found.mean[name]),
-                    float(found.sd[name]),
-                    f"{low:.4g} to {high:.4g}",
-                )
-            )
+        truths = [*map(float, theta), float(plan.n)]
+        for (name, mean, sd, low, high), truth in zip(entries(found), truths, strict=False):
+            rows.append((name, truth, shown, mean, sd, f"{low:.4g} to {high:.4g}"))
     columns = ("parameter", "truth", "published", "estimate", "±", "90% interval")
     return table("Simulated releases, and what an analyst would say of each", columns, rows)
 
 
+def entries(found: Any) -> list[tuple[str, float, float, float, float]]:
+    """Every number that a posterior is about, the entries of vectors one by one: mean, sd and the central 90%."""
+    told, ends = [], found.interval(0.9)
+    for name in found.names:
+        mean, sd, low, high = (np.ravel(part).tolist() for part in (found.mean[name], found.sd[name], *ends[name]))
+        for place in range(len(mean)):
+            label = f"{name}[{place}]" if np.ndim(found.mean[name]) else name
+            told.append((label, mean[place], sd[place], low[place], high[place]))
+    return told
+
+
 def _picture(plan: Assumed, thetas: Any, posteriors: list[Any]) -> Picture:
-    names = plan.population.names
+    names = labels(plan)[:_MOST_PANELS]
     with styled():
         figure, axes = new_figure(7.2, 3.0, len(names))
         for axis, place in zip(axes, range(len(names)), strict=True):
@@ -173,10 +209,10 @@ def _picture(plan: Assumed, thetas: Any, posteriors: list[Any]) -> Picture:
     return Picture(figure, told)
 
 
-def _script(plan: Assumed, channel: Any, thetas: Any) -> str:
-    few = min(plan.n, _RECORDS)
+def _script(plan: Assumed, channel: Any, thetas: Any, inferred: bool) -> str:
+    few, assumed = min(plan.n, _RECORDS), f", n={plan.n}" if plan.private else ""
     spread = f"bare.simulate(0, theta, ({_MANY},)).std(axis=0).max()"
-    error = f"    print('sampling error', {spread} * ({few} / {plan.n}) ** 0.5)"
+    error = f"    print('sampling error', {spread} * ({few} / {plan.n}) ** {_power(channel)})"
     return complete(
         [
             *beginning(plan),
@@ -184,9 +220,9 @@ def _script(plan: Assumed, channel: Any, thetas: Any) -> str:
             "model = cf.Model(population, channel)",
             f"bare = cf.Model(population, cf.Channel(channel.statistic, cf.Noiseless(), {few}))",
             f"for key, theta in enumerate({thetas.tolist()!r}):  # what the prior holds for low, middle and high",
-            "    release = cf.Release(channel, model.simulate(key, theta))",
+            f"    release = cf.Release(channel, model.simulate(key, theta{assumed}))",
             "    print(theta, release.value)",
             *([] if channel.statistic.per_record else [error]),
-            "    print(cf.infer(population, release, prior, key=key))",
+            *(["    print(cf.infer(population, release, prior, key=key))"] if inferred else []),
         ]
     )

@@ -11,7 +11,7 @@ from confide.reporting.script import script
 from confide.reporting.source import source
 from confide_explorer.answer import Answer
 from confide_explorer.reading import read_channel, read_channels, read_plan
-from confide_explorer.screens.statistic import _command, compared, searched
+from confide_explorer.screens.statistic import command_of, compared, searched
 from confide_explorer.scripts import channel_file, command
 from confide_explorer.state import PageState
 
@@ -25,10 +25,11 @@ def take(state: PageState, _: str) -> Answer:
     found, picks = compared(state, plan, channels) if channels else searched(state, plan)
     first = found.best if not channels else channels[picks[0]]
     chosen = read_channel(state.pick, plan) if state.pick else first
-    line = _command(state, plan, list(channels))
+    line = command_of(state, plan)
     told = script(found) + f"\nchannel = {source(chosen)}\nprint(channel)\n"
     release = command(
-        *("release", "DATA.csv", "--column", state.column or "x", "--study", "channel.toml"),
+        *("release", "DATA.csv", *([] if plan.several else ["--column", state.column or "x"])),
+        *("--study", "channel.toml"),
         *("--ledger", "budget.db", "--dataset", "people", "--output", "release.json"),
     )
     return Answer(

@@ -8,19 +8,23 @@ import numpy as np
 
 import confide as cf
 from confide import design
-from confide.errors import AccuracyError, IncompatibleError, InvalidArgument
+from confide._progress import progress
 from confide.plots.style import COLOURS, GREY, LINES, new_figure, styled
-from confide.privacy import ApproxDP, Privacy
-from confide.reporting.content import Picture, of_population
+from confide.privacy import Privacy
+from confide.reporting.content import Picture
 from confide.reporting.source import source
 from confide_cli import words
-from confide_explorer.answer import Answer, Table, drawing, table
-from confide_explorer.reading import Assumed, read_channel, read_plan, read_wanted
+from confide_explorer.answer import Answer, Table, drawing
+from confide_explorer.assumed import Assumed
+from confide_explorer.reading import read_channel, read_plan, read_wanted
+from confide_explorer.screens.costs import AccuracyCurve, guarantee, level_of, mechanism_at, read_off, required, served
 from confide_explorer.scripts import about, command, complete, mechanism_of_privacy, words_of
 from confide_explorer.state import PageState
 
 #: levels and sizes around what was said: a factor of ten on either side, in steps of about 1.8
 _FACTORS = np.geomspace(0.1, 10.0, 9)
+#: the two models of a comparison that is about one of them
+_TWINS = ("here", "there")
 
 
 def worth(state: PageState, _: str) -> Answer:
@@ -28,43 +32,74 @@ def worth(state: PageState, _: str) -> Answer:
     plan, errors = read_plan(state)
     assert plan is not None, errors
     channel = read_channel(state.pick, plan)
+    quick: dict[str, Any] = {"method": "normal"} if channel.statistic.averages else {}
     levels = [_privacy(plan, factor) for factor in _FACTORS]
     sizes = sorted({max(1, round(plan.n * factor)) for factor in _FACTORS})
-    by_level = {_told(each): cf.Channel(channel.statistic, _mechanism(state, each), plan.n) for each in levels}
-    by_size = {f"{n:,}": cf.Channel(channel.statistic, channel.mechanism, n) for n in sizes}
-    quick: dict[str, Any] = {"method": "normal"} if channel.statistic.averages else {}
-    found = [
-        design.compare(
-            {name: cf.Model(plan.population, each) for name, each in channels.items()},
-            prior=plan.prior, unequal=True, **quick,
-        )
-        for channels in (by_level, by_size)
-    ]  # fmt: skip
-    tables = [
-        _curve(title, each, list(channels))
-        for title, each, channels in zip(
-            (f"Accuracy against privacy, with {plan.n:,} records", f"Accuracy against n, under {_told(plan.privacy)}"),
-            found, (by_level, by_size), strict=True,
-        )
-    ]  # fmt: skip
+    curves = [_along_levels(state, plan, channel, levels, quick), _along_sizes(plan, channel, sizes, quick)]
     wanted, errors = read_wanted(state, plan)
     assert not errors, errors
-    sentence, answers, asked = _required(state, plan, channel, wanted) if wanted else (_PLAIN, (), [])
+    answers: tuple[Table, ...] = ()
+    sentence, asked = _PLAIN, list[str]()
+    if wanted:
+        asks = required if served(plan) else read_off
+        sentence, answers, asked = asks(state, plan, channel, wanted, curves)
     return Answer(
         sentence,
-        tables=(*answers, *tables),
-        drawings=(drawing(_picture(plan, found, levels, sizes, wanted)),),
-        notes=(
-            "The curves are what the Fisher information promises"
-            + (", by the normal law of a mean" if quick else "")
-            + "; what an accuracy costs is found by simulating releases and analysing all of them.",
-        ),
+        tables=(*answers, *(curve.table for curve in curves)),
+        drawings=(drawing(_picture(curves, wanted)),),
+        notes=(_how(plan, bool(quick)),),
         script=_script(plan, channel, levels, sizes, quick, asked),
-        command=_command(state, plan, channel, wanted),
+        command=_command(plan, channel, wanted),
     )
 
 
 _PLAIN = "Say below how near the answer must come, and you are told what that costs, in privacy or in records."
+
+
+def _how(plan: Assumed, quick: bool) -> str:
+    by = ", by the normal law of sums" if plan.private else ", by the normal law of a mean" if quick else ""
+    told = f"The curves are what the Fisher information promises{by}"
+    if served(plan):
+        return f"{told}; what an accuracy costs is found by simulating releases and analysing all of them."
+    why = "n is private" if plan.private else "a record is a row of several columns"
+    return (
+        f"{told}, and what an accuracy costs is read off them: where {why}, confide require does not serve. To be "
+        "sure, look at simulated releases on the second screen, or at hundreds of them with confide.study from Python."
+    )
+
+
+def _along_levels(
+    state: PageState, plan: Assumed, channel: Any, levels: list[Any], quick: dict[str, Any]
+) -> AccuracyCurve:
+    """At all levels of privacy, in one comparison."""
+    channels = {guarantee(each): cf.Channel(channel.statistic, mechanism_at(state, each), channel.n) for each in levels}
+    title = f"Accuracy against privacy, with {plan.n:,} records"
+    here = level_of(plan.privacy)
+    return AccuracyCurve(
+        title, "privacy", [level_of(each) for each in levels], list(channels), here, _sd(plan, channels, quick)
+    )
+
+
+def _along_sizes(plan: Assumed, channel: Any, sizes: list[int], quick: dict[str, Any]) -> AccuracyCurve:
+    """At all numbers of records; of a private one each is assumed in a comparison of its own."""
+    at = [f"{n:,}" for n in sizes]
+    if plan.private:
+        twins = dict.fromkeys(_TWINS, channel)
+        each = [_sd(plan, twins, quick, n=n) for n in progress(sizes, "numbers of records")]
+        sd = {name: [found[name][0] for found in each] for name in each[0]}
+    else:
+        channels = {f"{n:,}": cf.Channel(channel.statistic, channel.mechanism, n) for n in sizes}
+        sd = _sd(plan, channels, quick)
+    title = f"Accuracy against n, under {guarantee(plan.privacy)}"
+    return AccuracyCurve(title, "n", [float(n) for n in sizes], at, plan.n, sd)
+
+
+def _sd(plan: Assumed, channels: dict[str, Any], quick: dict[str, Any], **assumed: Any) -> dict[str, list[float]]:
+    """What is to be expected through each channel, by the names of θ."""
+    models = {name: cf.Model(plan.population, each) for name, each in channels.items()}
+    found = design.compare(models, prior=plan.prior, unequal=True, **quick, **(assumed or plan.assumed)).table
+    columns = [name for name in found if name.startswith("sd ")]
+    return {name.removeprefix("sd "): [float(found.loc[each, name]) for each in channels] for name in columns}
 
 
 def _privacy(plan: Assumed, factor: float) -> Privacy:
@@ -73,86 +108,18 @@ def _privacy(plan: Assumed, factor: float) -> Privacy:
     return words.read_privacy(f"{kind}:{','.join([repr(float(f'{float(level) * factor:.3g}')), *more])}")
 
 
-def _mechanism(state: PageState, privacy: Any) -> Any:
-    return words.read_mechanism(words.split_statistic(state.pick)[2] or "laplace", privacy)
-
-
-def _curve(title: str, found: Any, names: list[str]) -> Table:
-    columns = [name for name in found.table if name.startswith("sd ")]
-    rows = [(name, *(float(found.table.loc[name, column]) for column in columns)) for name in names]
-    told = [f"{column.removeprefix('sd ')} to ±" for column in columns]
-    return table(title, (title.split()[2].rstrip(","), *told), rows)
-
-
-def _required(
-    state: PageState, plan: Assumed, channel: Any, wanted: dict[str, float]
-) -> tuple[str, tuple[Table, ...], list[str]]:
-    """What the accuracy costs, both ways, and the lines of the script."""
-    call = f"cf.require(population, channel.statistic, {mechanism_of_privacy(channel)}, sd={wanted!r}, prior=prior, "
-    lines, rows, said = [], [], []
-    ways: list[tuple[str, dict[str, Any], str]] = [
-        ("the least privacy loss", {"n": plan.n, "unit": _unit(plan)}, f"n={plan.n}, unit={_unit_in_python(plan)}"),
-        ("the fewest records", {"privacy": plan.privacy}, "privacy=privacy"),
-    ]
-    for name, given, python in ways:
-        lines.append(f"print({call}{python}))")
-        try:
-            found = cf.require(
-                plan.population, channel.statistic, lambda level: _mechanism(state, level),
-                sd=wanted, prior=plan.prior, **given,
-            )  # fmt: skip
-        except (AccuracyError, IncompatibleError, InvalidArgument) as error:
-            rows.append((name, "–", "–", str(error)))
-            continue
-        reached = ", ".join(f"{each} to ± {found.sd[each]:.3g}" for each in wanted)
-        rows.append((name, _told(found.privacy), f"{found.n:,}", reached))
-        said.append(f"{_told(found.privacy)} with {found.n:,} records")
-    told = ", ".join(f"{of_population([name])} to ± {value:g}" for name, value in wanted.items())
-    sentence = (
-        f"To know {told} takes {'; or '.join(said)}." if said else f"{told} is out of reach, or needs no release."
-    )
-    return (
-        sentence[0].upper() + sentence[1:],
-        (table("What it costs", ("asked for", "guarantee", "records", "reached"), rows),),
-        lines,
-    )
-
-
-def _told(privacy: Any) -> str:
-    """ε = 0.5 and its like."""
-    names = {"epsilon": "ε", "delta": "δ", "mu": "μ", "rho": "ρ"}
-    return ", ".join(f"{names[name]} = {value:.4g}" for name, value in vars(privacy).items())
-
-
-def _unit(plan: Assumed) -> Any:
-    if isinstance(plan.privacy, ApproxDP):
-        delta = plan.privacy.delta
-        return lambda epsilon: ApproxDP(epsilon, delta)
-    return type(plan.privacy)
-
-
-def _unit_in_python(plan: Assumed) -> str:
-    if isinstance(plan.privacy, ApproxDP):
-        return f"lambda epsilon: cf.ApproxDP(epsilon, {plan.privacy.delta!r})"
-    return f"cf.{type(plan.privacy).__name__}"
-
-
-def _picture(plan: Assumed, found: list[Any], levels: list[Any], sizes: list[int], wanted: dict[str, float]) -> Picture:
+def _picture(curves: list[AccuracyCurve], wanted: dict[str, float]) -> Picture:
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-    xs = [[next(iter(vars(each).values())) for each in levels], sizes]
-    here = [next(iter(vars(plan.privacy).values())), plan.n]
     with styled():
         figure, axes = new_figure(7.2, 3.2, 2)
-        for axis, each, x, now, label in zip(axes, found, xs, here, ("privacy loss", "records"), strict=True):
-            # in the order they were given, not as they rank
-            for place, name in enumerate(plan.population.names):
-                y = [each.evaluations[key].expected()[f"sd {name}"] for key in each.names]
-                look = {"color": COLOURS[place], "linestyle": LINES[place]}
-                axis.plot(x, y, label=name, **look)
+        for axis, curve, label in zip(axes, curves, ("privacy loss", "records"), strict=True):
+            for place, (name, y) in enumerate(curve.sd.items()):
+                look = {"color": COLOURS[place % len(COLOURS)], "linestyle": LINES[place % len(LINES)]}
+                axis.plot(curve.x, y, label=name, **look)
                 if name in wanted:
-                    axis.axhline(wanted[name], color=COLOURS[place], linewidth=1, linestyle=":")
-            axis.axvline(now, color=GREY, linewidth=1, linestyle=":")
+                    axis.axhline(wanted[name], color=COLOURS[place % len(COLOURS)], linewidth=1, linestyle=":")
+            axis.axvline(curve.here, color=GREY, linewidth=1, linestyle=":")
             axis.set_xscale("log")
             axis.set_yscale("log")
             axis.set_xlabel(label)
@@ -173,21 +140,44 @@ def _script(
     method = ', method="normal"' if quick else ""
     maker = mechanism_of_privacy(channel)
     made = f"({maker})(level)" if maker.startswith("lambda") else f"{maker}(level)"
+    assumed = f", n={plan.n}" if plan.private else ""
     lines = [
         *about(plan),
         f"channel = {source(channel)}",
-        f"by_level = {{str(level): cf.Channel(channel.statistic, {made}, channel.n) for level in {source(levels)}}}",
-        f"by_size = {{f'{{n:,}}': cf.Channel(channel.statistic, channel.mechanism, n) for n in {sizes!r}}}",
-        "for channels in (by_level, by_size):",
-        "    models = {name: cf.Model(population, each) for name, each in channels.items()}",
-        f"    found = cf.compare(models, prior=prior, unequal=True{method})",
-        "    print(found.table.filter(like='sd ').loc[list(channels)])",
+        f"levels, sizes = {source(levels)}, {sizes!r}",
+        "by_level = {str(level): cf.Channel(channel.statistic, " + made + ", channel.n) for level in levels}",
+        "models = {name: cf.Model(population, each) for name, each in by_level.items()}",
+        f"found = cf.compare(models, prior=prior, unequal=True{method}{assumed})",
+        "tables = [found.table.filter(like='sd ').loc[list(by_level)]]",
+        *(_SIZES_OF_PRIVATE if plan.private else _sizes(method)),
+        "for each in tables:",
+        "    print(each)",
     ]
+    if asked and not served(plan):
+        lines.append(f"axes = [{[level_of(each) for each in levels]!r}, sizes]")
     return complete(lines + asked)
 
 
-def _command(state: PageState, plan: Assumed, channel: Any, wanted: dict[str, float]) -> str:
-    if not wanted:
+#: one comparison for each number of records that is assumed
+_SIZES_OF_PRIVATE = [
+    f"twins = {{name: cf.Model(population, channel) for name in {_TWINS!r}}}",
+    "each = [cf.compare(twins, prior=prior, n=n).table.loc['here'] for n in sizes]",
+    "tables.append({name: [float(row[name]) for row in each] for name in each[0].index if name.startswith('sd ')})",
+]
+
+
+def _sizes(method: str) -> list[str]:
+    return [
+        "by_size = {f'{n:,}': cf.Channel(channel.statistic, channel.mechanism, n) for n in sizes}",
+        "models = {name: cf.Model(population, each) for name, each in by_size.items()}",
+        f"found = cf.compare(models, prior=prior, unequal=True{method})",
+        "tables.append(found.table.filter(like='sd ').loc[list(by_size)])",
+    ]
+
+
+def _command(plan: Assumed, channel: Any, wanted: dict[str, float]) -> str:
+    """Where `confide require` serves."""
+    if not (wanted and served(plan)):
         return ""
     prior = [part for law in plan.prior_words for part in ("--prior", law)]
     sd = [part for name, value in wanted.items() for part in ("--sd", f"{name}={value!r}")]

@@ -3,16 +3,20 @@
 import json
 import re
 import time
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import pytest
 
 import confide as cf
 from tests.explorer.browser.conftest import LONG
-from tests.explorer.test_pages import COUNTS, NUMBER, TWO, WRONG
+from tests.explorer.test_pages import BESIDE, COUNTS, NUMBER, TWO, WRONG, WRONG_ROWS
 
 pytestmark = pytest.mark.browser
 #: a search over everything for two parameters, exactly: minutes, also on a machine that has nothing else to do
 SLOW = "/statistic?population=gamma&precision=exact&n=3000&high1="
+ROWS = "column=pain&column_b=dose&rows=linear_regression"
+APART = "column=age&population=normal_mean&column_b=weight"
+PRIVATE = "counting=private&population=bernoulli"
 
 
 def wide(page):
@@ -29,6 +33,11 @@ def wide(page):
         (f"/number?{NUMBER}", "the noise alone"),
         (f"/number?{COUNTS}", "add up to 98"),
         (f"/take?{TWO}", "channel.toml"),
+        (f"/know?{ROWS}", "rows, drawn at the middle"),
+        (f"/statistic?{APART}&statistics=mean+age%0Amean+age,+weight", "best linear combination"),
+        (f"/statistic?{PRIVATE}&statistics=sum+1,+x%0Asum+1,+2*x", "records is assumed"),
+        (f"/worth?{PRIVATE}&pick=sum+1,+x&sd1=0.05", "What it costs"),
+        (f"/take?{PRIVATE}&statistics=sum+1,+x%0Asum+1,+2*x", "--neighbours add-remove"),
     ],
 )
 @pytest.mark.parametrize("phone", [False, True])
@@ -44,11 +53,12 @@ def test_each_screen_on_a_desk_and_on_a_phone(tab, path, shows, phone):
     assert not wide(page)
 
 
-@pytest.mark.parametrize("screen", list(WRONG))
-def test_what_is_wrong_is_said_beside_each_field_and_nothing_is_lost(tab, screen):
-    kept = {"worth": "pick=mean+x", "number": "published=mean+x&value=1&scale=1&count=9"}.get(screen, "")
-    for name, text in WRONG[screen].items():
-        page = tab.go(f"/{screen}?column=kept&{kept}", done=False)
+@pytest.mark.parametrize("beside", [*WRONG, *WRONG_ROWS])
+def test_what_is_wrong_is_said_beside_each_field_and_nothing_is_lost(tab, beside):
+    screen = "know" if beside in WRONG_ROWS else beside
+    kept = urlencode({"value": "1"} | BESIDE[beside])
+    for name, text in (WRONG | WRONG_ROWS)[beside].items():
+        page = tab.go(f"/{screen}?{kept}", done=False)
         field = page.locator(f"[name={name}]:not([type=hidden])").first
         if field.evaluate("element => element.tagName") == "SELECT":
             continue  # a browser lets nobody choose what is not there; the tests in process do
@@ -62,7 +72,10 @@ def test_what_is_wrong_is_said_beside_each_field_and_nothing_is_lost(tab, screen
         place = "e => e.getBoundingClientRect().y - document.getElementById(e.id.replace('-wrong', '')).getBoundingClientRect().y"
         below = told.evaluate(place)
         assert 0 < below < 250
-        assert "column=kept" in page.url
+        said = {each: told.replace("\r\n", "\n") for each, told in parse_qsl(urlsplit(page.url).query)}
+        assert {"value": "1"} | BESIDE[beside] | {name: text} == {
+            each: said.get(each) for each in {"value", name, *BESIDE[beside]}
+        }
 
 
 def test_back_forward_and_reload(tab):
@@ -135,6 +148,25 @@ def test_the_slider_and_a_choice_take_effect_at_once(tab):
     assert page.get_by_label("probability: between").input_value() == "0.1"
 
 
+def test_a_record_becomes_a_row_and_a_number_again(tab):
+    page = tab.go("/know")
+    page.get_by_label("Column", exact=True).fill("pain")
+    page.get_by_label("Another column").fill("dose")
+    page.get_by_role("button", name="Show it").click()
+    page.wait_for_url(re.compile("column_b=dose"))
+    page.get_by_label("How they hang together").select_option("linear_regression")
+    page.wait_for_url(re.compile("rows=linear_regression"))
+    assert page.get_by_role("group", name="Column 2").get_by_label("its values: between").input_value() == "-2"
+    tab.found().get_by_text("rows, drawn at the middle").wait_for()
+    page.locator("#column_b").fill("")
+    page.get_by_role("button", name="Show it").click()
+    page.get_by_role("group", name="What is not known").wait_for()
+    assert page.locator("#population").input_value() == "normal_variance"
+    page.go_back()
+    page.wait_for_url(re.compile("column_b=dose"))
+    assert page.get_by_label("How they hang together").input_value() == "linear_regression"
+
+
 def test_a_phone_shows_which_screen_it_is(tab):
     """The list of screens is wider than the page there, and scrolled to where one is."""
     tab.page.set_viewport_size({"width": 400, "height": 800})
@@ -163,7 +195,8 @@ def test_without_a_script_everything_is_still_there(chromium, address):
     page = context.new_page()
     page.goto(address)
     page.get_by_label("Records").fill("77")
-    page.get_by_role("button", name="Show it").click()
+    # by the keyboard: whether a button has stopped moving is found by a script, too
+    page.get_by_label("Records").press("Enter")
     page.get_by_text("outside of the bounds").wait_for(timeout=LONG * 1000)  # the page asks again by itself
     assert page.get_by_label("Records").input_value() == "77"
     context.close()

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from confide._digits import around, as_known
 from confide.channel import Channel
 from confide.design.adaptive.batches import Batches
 from confide.design.adaptive.diary import check_next, require_releases
@@ -258,7 +259,7 @@ class Adaptive:
         state = "all have answered" if self.done else f"{len(self.releases)} of them have answered"
         return (
             f"A plan for {self.n:,} {who} in {len(self.batches):,} {sizes}: {state}.\n"
-            + "".join(f"  {name}: {mean:.4g} ± {sd:.2g}\n" for name, (mean, sd) in self.estimate.items())
+            + "".join(f"  {name}: {as_known(mean, sd)} ± {around(sd)}\n" for name, (mean, sd) in self.estimate.items())
             + ("" if self.done else f"Next, records {self.part.start} to {self.part.stop - 1}: {self.channel}\n")
             + f"Guarantee: {self.guarantee} in all, as each record takes part in one release, to which its position "
             "and not its value assigns it."

@@ -37,8 +37,11 @@ def one_in_so_many(found: Posterior, draws: int) -> Posterior:
     old = found.diagnostics
     kept = {name: each[:, many - 1 :: many] for name, each in found.draws.items()}
     diagnostics = diagnose(kept, old.acceptance, old.log_likelihood_variance, [])
-    warnings = dict.fromkeys((said, *diagnostics.warnings, *old.warnings))
-    return replace(found, draws=kept, diagnostics=replace(diagnostics, warnings=tuple(warnings)))
+    # what was said of all draws is said anew of those that are kept: twice would be two numbers for one thing
+    of_all = diagnose(found.draws, old.acceptance, old.log_likelihood_variance, []).warnings
+    notes = (each for each in old.warnings if each not in of_all)
+    warnings = (said, *diagnostics.warnings, *notes)
+    return replace(found, draws=kept, diagnostics=replace(diagnostics, warnings=warnings))
 
 
 def _fewest(diagnostics: Diagnostics) -> float:

@@ -42,12 +42,12 @@ def _value_and_slopes(
 ) -> tuple[jax.Array, jax.Array]:
     q, y, numbers = (jax.lax.stop_gradient(part) for part in (q, y, numbers))
     noise = CountNoise(exponential, numbers[0], numbers[1])
-    sums = _Sums(noise, q, y, n)
+    sums = CellSums(noise, q, y, n)
     return sums.integral(*_saddle(sums))
 
 
-class _Sums:
-    """Sums over the windows of all cells, in chunks."""
+class CellSums:
+    """CellSums over the windows of all cells, in chunks."""
 
     def __init__(self, noise: CountNoise, q: jax.Array, y: jax.Array, n: int) -> None:
         self.noise, self.q, self.y, self.n = noise, q, y, n
@@ -153,7 +153,7 @@ def _points(variance: jax.Array) -> jax.Array:
     return jnp.ceil(jnp.minimum(_ALIASED * jnp.sqrt(total), many) + _OFF * jnp.sqrt(total) + 40.0)
 
 
-def _saddle(sums: _Sums) -> tuple[jax.Array, jax.Array, jax.Array]:
+def _saddle(sums: CellSums) -> tuple[jax.Array, jax.Array, jax.Array]:
     """log λ with the sum of the means within a standard deviation or so of n, by Newton's steps within a bracket.
 
     And the sums of the weights there, and the variances.

@@ -33,6 +33,16 @@ class FrequencyGrid(NamedTuple):
     step: jax.Array | float
     half: jax.Array | float | None = None
 
+    @property
+    def end(self) -> jax.Array:
+        """The middle of the period; infinite if there is none."""
+        return jnp.asarray(jnp.inf if self.half is None else self.half * self.step)
+
+    def trapezoid(self, k: jax.Array) -> jax.Array:
+        """The weight of each frequency, by its number, over the step: of half of a symmetric integral."""
+        weight = jnp.where(k == 0, 0.5, 1.0)
+        return weight if self.half is None else jnp.where(k < self.half, weight, jnp.where(k == self.half, 0.5, 0.0))
+
 
 class Centred(NamedTuple):
     """One record's values around the reference, and everything that depends on frequencies alone."""
@@ -61,7 +71,7 @@ def centre(
 _VANISHED = -1e4
 
 
-def _log_power(x: jax.Array, y: jax.Array, n: jax.Array | float) -> jax.Array:
+def log_power(x: jax.Array, y: jax.Array, n: jax.Array | float) -> jax.Array:
     """n log(1 + x + iy), accurate where x and y are small."""
     square = 2.0 * x + x * x + y * y  # |1 + x + iy|² − 1
     gone = (1.0 + x) ** 2 + y * y < 1e-200
@@ -181,7 +191,7 @@ _FAR = (1.0, 1.13, 1.29, 1.51, 1.77, 2.03, 2.4, 2.9, 3.5, 4.1, 5.2, 6.1)
 _IN_A_PERIOD = 128
 
 
-def _log_beyond(c: Centred, tilted: jax.Array, n: Any, grid: FrequencyGrid) -> jax.Array:
+def log_of_rest(c: Centred, tilted: jax.Array, n: Any, grid: FrequencyGrid) -> jax.Array:
     """A bound on log |M(ζ/n)/M(τ/n)| at all frequencies after the last, for one record.
 
     A law on a lattice is nothing but atoms, and is looked at over its period.
@@ -255,8 +265,8 @@ def _log_cut(
     transform: NoiseTransform, c: Centred, tilted: jax.Array, tau: jax.Array, y: jax.Array, n: Any, grid: FrequencyGrid
 ) -> jax.Array:
     """log of a bound on ∫ |M_S N| beyond the last frequency, over |M_S N| at the first."""
-    end = jnp.asarray(jnp.inf if grid.half is None else grid.half * grid.step)
-    cut = n * _log_beyond(c, tilted, n, grid) + transform.log_tail(tau, y, n * c.u[-1], end)
+    end = grid.end
+    cut = n * log_of_rest(c, tilted, n, grid) + transform.log_tail(tau, y, n * c.u[-1], end)
     if isinstance(transform, DiscreteTransform) and grid.half is None:
         # the noise comes back at every period, and meets the box, which falls like 2/(step·t), and M_S
         far = jnp.maximum(jnp.asarray(_FAR) * jnp.pi / transform.step, n * c.u[-1])
@@ -291,4 +301,4 @@ def along(
 ) -> tuple[Path, jax.Array]:
     """The contour that suits y, and log M_S along it."""
     path = _path(transform, c, weights, y, n, grid)
-    return path, n * path.log_total + _log_power(path.real, path.imaginary, n)
+    return path, n * path.log_total + log_power(path.real, path.imaginary, n)

@@ -21,7 +21,6 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import ndtr
 
-from confide.errors import IncompatibleError
 from confide.likelihood.inversion.contour import contour, pulled_in
 from confide.likelihood.inversion.frequencies import frequency_grid
 from confide.likelihood.inversion.integral import integrate
@@ -104,14 +103,14 @@ class Normal(Route):
         return np.asarray(ndtr(z) - excess), np.asarray(ndtr(-z) + excess)
 
     def information(self, model: Model, thetas: Any) -> jax.Array:
-        """Closed for Gaussian noise: F_ij = ∂_iμᵀ H⁻¹ ∂_jμ + ½ tr(H⁻¹ ∂_iH H⁻¹ ∂_jH), H = Σ_s/n + σ²I."""
+        """Closed for Gaussian noise: F_ij = ∂_iμᵀ H⁻¹ ∂_jμ + ½ tr(H⁻¹ ∂_iH H⁻¹ ∂_jH), H = Σ_s/n + σ²I.
+
+        A vector with Laplace noise has no closed form. Its first term, with H = Σ_s/n + 2b²I, is what the best linear
+        combination of the numbers tells: by the inequality of Cauchy and Schwarz no law with that mean and that
+        covariance tells less, so that a plan on it promises too little rather than too much.
+        """
         noise = model.channel.law.added
-        if model.channel.statistic.dimension > 1 and noise is not None and not noise.normal:
-            raise IncompatibleError(
-                f"the information of {model.channel.statistic} under Laplace noise has no closed form; use Gaussian "
-                "noise, or method='replicates' for a column of its own"
-            )
-        if model.channel.law.noiseless or noise.normal:  # type: ignore[union-attr]
+        if model.channel.law.noiseless or noise.normal or model.channel.statistic.dimension > 1:  # type: ignore[union-attr]
             require_regular(model, thetas)
             return _closed(model, np.asarray(thetas))
         return super().information(model, thetas)
@@ -237,12 +236,13 @@ def _derivatives(law: AnyRecordLaw, thetas: jax.Array) -> tuple[jax.Array, ...]:
 
 
 def _closed(model: Model, thetas: Floats) -> jax.Array:
-    """F (M, d, d) under Gaussian noise, or without noise."""
+    """F (M, d, d) under Gaussian noise, or without noise; of other noise what the best linear combination tells."""
     law, n = model.channel.law.added, float(model.channel.n)
     record = law_for(model.population, model.channel.statistic, thetas)
     _, variance, d_mean, d_variance = _derivatives(record, thetas)
-    noise = 0.0 if law is None else law.scale**2
-    return _gaussian(variance / n + noise * jnp.eye(variance.shape[-1]), d_mean, d_variance / n)
+    noise = 0.0 if law is None else law.variance
+    spread = d_variance / n if law is None or law.normal else jnp.zeros_like(d_variance)
+    return _gaussian(variance / n + noise * jnp.eye(variance.shape[-1]), d_mean, spread)
 
 
 @jax.jit

@@ -27,8 +27,11 @@ def noise_transform(model: Model) -> NoiseTransform | None:
     statistic = model.channel.statistic
     assert law.added is not None
     assert statistic.averages
-    lattice = lattice_spacing(model.population, statistic)
-    noise = law.added
+    return transform_of(law.added, lattice_spacing(model.population, statistic), n)
+
+
+def transform_of(noise: Noise, lattice: tuple[float, float] | None, n: int) -> NoiseTransform | None:
+    """The same for the mean of n records whose s is a continuum, or lies on a lattice of this origin and spacing."""
     if noise.step is not None:
         return _on_lattices(noise, float(noise.step), lattice, n)
     if noise.kinked:

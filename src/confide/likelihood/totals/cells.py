@@ -18,11 +18,13 @@ from functools import cached_property
 from typing import Any, NoReturn
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from confide.errors import AccuracyError, IncompatibleError
+from confide.likelihood.cells.over_means import over_means
 from confide.likelihood.cells.probabilities import cell_law
 from confide.likelihood.cells.route import Cells, count_noise
 from confide.likelihood.cells.sums import Counted, Tilted
@@ -85,6 +87,17 @@ class PrivateCells(Joint):
             "three parameters or more of noisy counts of a private number of records have no likelihood inside a "
             "chain; give the number of records in the prior, if it is known, as in prior | {'n': 5000}, or merge cells"
         )
+
+    def inside_a_trace(self, theta: jax.Array, value: jax.Array) -> jax.Array:
+        """log p at one θ, of which all may be traced, the counts too: those here are not used. n has a flat prior."""
+        if self.prior.proper:
+            raise IncompatibleError(
+                "noisy counts of a private number of records that has a prior have no likelihood inside a trace; leave "
+                "n out, for a flat prior, give a number that is assumed, or use infer"
+            )
+        q = cell_law(self.model.population, self.model.channel.statistic).traced(jnp.asarray(theta))
+        noise = self.counted.noise
+        return over_means(q, jnp.asarray(value), (jnp.asarray(noise.scale), jnp.asarray(noise.peak)), noise.exponential)
 
     def log_likelihood(self, thetas: Any, values: Sequence[Any] = ()) -> Floats:
         """log Σ_n π(n) p_n(y | θ) at all θ."""

@@ -31,6 +31,8 @@ from confide.likelihood.record_law.moments import law_for, moments
 from confide.likelihood.record_law.traced import moving_law
 from confide.likelihood.route import Floats
 from confide.likelihood.totals.component import Component, alike, alone, law_of_records, spacing
+from confide.likelihood.totals.counting import Counting, summed
+from confide.likelihood.totals.inside_a_trace import CountedSum
 from confide.likelihood.totals.inversion import NumberTerms
 from confide.likelihood.totals.number import NumberPrior, hull_of
 from confide.likelihood.totals.terms import number_terms
@@ -116,8 +118,8 @@ class PrivateNumber(Joint):
         return total
 
     @cached_property
-    def implied(self) -> tuple[float, float] | None:
-        """What sums that add up to a count say of n, as x and 1 − x do, and the standard deviation of their noise.
+    def implied(self) -> tuple[Floats, float] | None:
+        """How sums add up to a count, as x and 1 − x do, and the standard deviation of that one's noise.
 
         None where they do not. It says where n is looked for, and nothing else: their joint law given n says the rest.
         """
@@ -125,21 +127,21 @@ class PrivateNumber(Joint):
         if len(self.sums) < 2 or len(kept) > 1 or any(part.model.population.rows for part in self.sums):
             return None
         low, high = next(iter(kept))
-        with jax.enable_x64(True):
+        with jax.ensure_compile_time_eval(), jax.enable_x64(True):
             x = np.linspace(low, high, _LOOKED_AT)
             s = np.stack([np.asarray(part.statistic.values(x)) for part in self.sums], axis=1)
         shares, *_ = np.linalg.lstsq(s, np.ones(x.size))
         if np.max(np.abs(s @ shares - 1)) > _ADDED_UP:
             return None
-        values = np.asarray([part.value for part in self.sums])
         variance = np.asarray([float(part.noise.variance) for part in self.sums])
-        return float(values @ shares), float(np.sqrt(np.square(shares) @ variance))
+        return shares, float(np.sqrt(np.square(shares) @ variance))
 
     @cached_property
     def hull(self) -> Floats:
         """Where counts and prior alone would have n."""
         if self.implied is not None and not self.prior.proper and not any(part.constant for part in self.components):
-            middle, spread = self.implied
+            shares, spread = self.implied
+            middle = float(shares @ np.asarray([part.value for part in self.sums]))
             return np.maximum(np.asarray([math.floor(middle - _FAR * spread), math.ceil(middle + _FAR * spread)]), 0.0)
         guesses = [part.value / part.ends[0] for part in self.components if part.constant and part.ends[0] != 0]
         return hull_of(self.log_weight, [*guesses, *self.prior.typical()], _HULL if self.exact else _HULL_OF_MANY)
@@ -191,8 +193,8 @@ class PrivateNumber(Joint):
         return rest
 
     @cached_property
-    def _many(self) -> tuple[Any, tuple[Noise, ...], Floats, Floats, Floats]:
-        """The sums as one vector mean, their noises and values, and the n that the counts allow with their weights."""
+    def _together(self) -> tuple[Any, tuple[Noise, ...]]:
+        """The sums as one vector mean, and their noises."""
         bounds = {part.model.channel.statistic.bounds for part in self.sums}
         if len(bounds) == 1:
             parts = [part.model.channel.statistic.transforms[part.index] for part in self.sums]
@@ -202,11 +204,16 @@ class PrivateNumber(Joint):
             apart = [Model(part.model.population, Channel(part.statistic, part.model.channel.assuming(1).mechanism, 1))
                      for part in self.sums]  # fmt: skip
             statistic = SameRecords(tuple(apart)).statistic
+        return statistic, tuple(part.noise for part in self.sums)
+
+    @cached_property
+    def _many(self) -> tuple[Any, tuple[Noise, ...], Floats, Floats, Floats]:
+        """The same, their values, and the n that the counts allow with their weights."""
         numbers = np.arange(self.hull[0], self.hull[1] + 1)
         if numbers.size > 2**20:
             raise IncompatibleError("the number of records is not known to a million; release a Count with less noise")
         values = np.asarray([part.value for part in self.sums])
-        return statistic, tuple(part.noise for part in self.sums), values, numbers, self.log_weight(numbers)
+        return *self._together, values, numbers, self.log_weight(numbers)
 
     def _normal_terms(self, thetas: Floats) -> list[tuple[NDArray[np.intp], NumberTerms]]:
         statistic, noises, values, numbers, log_w = self._many
@@ -229,6 +236,32 @@ class PrivateNumber(Joint):
             statistic, noises, known, numbers, log_w = self._many
         mean, covariance = moments(*moving_law(self.models[0].population, statistic, theta))
         return jax.nn.logsumexp(_normal_at(noises, known, mean, covariance, jnp.asarray(numbers), jnp.asarray(log_w)))
+
+    def inside_a_trace(self, theta: jax.Array, value: jax.Array) -> jax.Array:
+        """log p of one release at one θ, where all may be traced, published numbers too: those here are not used."""
+        published, counted = jnp.ravel(value), [part.constant for part in self.components]
+        counts, values = (published[np.flatnonzero(chosen)] for chosen in (counted, np.logical_not(counted)))
+        counting = Counting(self.prior, tuple((part.ends[0], part.noise) for part in self.components if part.constant))
+        if not self.sums:
+            return summed(lambda counts, numbers: counting.log_weight(numbers, counts), counts, counting.hull)
+        if self.exact:
+            return CountedSum.of(self.sums[0], counting).log_prob(theta, counts, values[0])
+        statistic, noises = self._together
+        parts = (*moments(*moving_law(self.models[0].population, statistic, theta)), counts, values)
+
+        def log_terms(parts: Any, numbers: jax.Array) -> jax.Array:
+            mean, covariance, counts, values = parts
+            return _normal_at(noises, values, mean, covariance, numbers, counting.log_weight(numbers, counts))
+
+        return summed(log_terms, parts, lambda parts: self._numbers(counting, *parts[2:]))
+
+    def _numbers(self, counting: Counting, counts: jax.Array, values: jax.Array) -> jax.Array:
+        """Where n is looked for: what counts and prior say, or sums that add up to a count."""
+        if counting.each or self.prior.proper or self.implied is None:
+            return counting.hull(counts)
+        shares, spread = self.implied
+        middle, reach = values @ shares, _FAR * spread
+        return jnp.maximum(jnp.stack([jnp.floor(middle - reach), jnp.ceil(middle + reach)]), 0.0)
 
 
 def _normal_at(
