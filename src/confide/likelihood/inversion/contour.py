@@ -25,13 +25,10 @@ _STEEPEST = 60.0
 
 
 class FrequencyGrid(NamedTuple):
-    """Frequencies kδ, k = 0, 1, …, in units of 1/y. A periodic integrand ends at k = half, the middle of its period.
-
-    Whether it is periodic is known before anything is traced, so that no program holds what the other kind needs.
-    """
+    """Frequencies kδ, k = 0, 1, …, in units of 1/y. A periodic integrand ends at k = half, the middle of its period."""
 
     step: jax.Array | float
-    half: jax.Array | float | None = None
+    half: jax.Array | float | None = None  # known before anything is traced: no program holds what the other kind needs
 
     @property
     def end(self) -> jax.Array:
@@ -265,15 +262,14 @@ def _log_cut(
     transform: NoiseTransform, c: Centred, tilted: jax.Array, tau: jax.Array, y: jax.Array, n: Any, grid: FrequencyGrid
 ) -> jax.Array:
     """log of a bound on ∫ |M_S N| beyond the last frequency, over |M_S N| at the first."""
-    end = grid.end
-    cut = n * log_of_rest(c, tilted, n, grid) + transform.log_tail(tau, y, n * c.u[-1], end)
+    cut = n * log_of_rest(c, tilted, n, grid) + transform.log_tail(tau, y, n * c.u[-1], grid.end)
     if isinstance(transform, DiscreteTransform) and grid.half is None:
         # the noise comes back at every period, and meets the box, which falls like 2/(step·t), and M_S
         far = jnp.maximum(jnp.asarray(_FAR) * jnp.pi / transform.step, n * c.u[-1])
         half = 0.5 * transform.step * jnp.abs(tau)
         again = n * jnp.log(_largest(c.s, tilted, far / n)) + half + jnp.log(2.0 / transform.step)
         cut = jnp.logaddexp(cut, again)
-    return jnp.where(n * c.u[-1] < 0.999 * end, cut, -jnp.inf)
+    return jnp.where(n * c.u[-1] < 0.999 * grid.end, cut, -jnp.inf)
 
 
 def _path(
