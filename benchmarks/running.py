@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
+import resource
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,17 @@ ROOT = Path(__file__).resolve().parent.parent
 HEADER = (
     f"{'task':28s} {'contender':28s} {'cold s':>8s} {'warm s':>9s} {'range':>17s} {'effective/s':>12s} {'to 1%, s':>9s}"
 )
+#: a process that neither looks for what was compiled nor keeps it
+_NOTHING_KEPT = {"JAX_ENABLE_COMPILATION_CACHE": "false"}
+#: processes of each kind whose start is measured
+_STARTS = 5
+_THEIRS, _OURS = "import jax, numpyro.distributions; ", "import confide; confide.infer"
+#: task a as a command line
+_INFER = [
+    *("-m", "confide", "infer", "--value", "1.128379", "--population", "normal_variance"),
+    *("--prior", "variance ~ InverseGamma(2, 2)", "--statistic", "mean abs(x)", "--bounds", "-10", "10"),
+    *("--privacy", "pure:5", "--n", "100"),
+]
 
 
 def measured(
@@ -40,8 +53,7 @@ def run(
     cell: Cell, budget: float, clock: str, truth: Any = None, cache: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
     """One cell in a fresh process. Nothing compiled is kept on disk unless `cache` says where."""
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
-    environment |= {"JAX_ENABLE_COMPILATION_CACHE": "false"} if cache is None else cache
+    environment = _environment(cache)
     asked = {**cell._asdict(), "budget": budget, "clock": clock, "truth": truth, "began": time.time()}
     limit = 240 + 4 * budget
     command = [sys.executable, "-m", "benchmarks.worker", json.dumps(asked)]
@@ -56,6 +68,13 @@ def run(
     return json.loads(done.stdout.strip().splitlines()[-1])
 
 
+def _environment(cache: Mapping[str, str] | None) -> dict[str, str]:
+    """Of a process: with the byte code that an installation has, and with what was compiled only if it says where."""
+    found = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
+    found.pop("PYTHONDONTWRITEBYTECODE", None)
+    return found | (_NOTHING_KEPT if cache is None else cache)
+
+
 def _reason(trace: str) -> str:
     """The last line of a traceback that names an error."""
     named = [line for line in trace.splitlines() if line[:1].isalpha() and "Error" in line.split(":")[0]]
@@ -63,21 +82,48 @@ def _reason(trace: str) -> str:
 
 
 def cold_starts(clock: str) -> Iterator[dict[str, Any]]:
-    """From the start of a process to a saved posterior: nothing kept, and the first and second with a kept program."""
+    """From the start of a process to its first answer, five of each: nothing kept, and a user's first and next one.
+
+    What is above `import jax, numpyro` is for `import confide` with its verbs; both are in a process of their own.
+    """
     cell = Cell("a", "mean", 100, "auto")
-    with tempfile.TemporaryDirectory() as folder:
-        kept = {
-            "JAX_COMPILATION_CACHE_DIR": folder,
-            "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
-            "XDG_CACHE_HOME": folder,
-        }
-        for name, cache in (("no cache", None), ("first process", kept), ("second process", kept)):
-            found = [run(cell, 0.0, clock, cache=cache) for _ in range(1 if name == "first process" else 3)]
-            seconds = sorted(each["cold"] for each in found if "cold" in each)
-            if seconds:
-                yield {"start": name, "seconds": seconds[len(seconds) // 2], "low": seconds[0], "high": seconds[-1]}
-            else:
-                yield {"start": name, "failed": found[0].get("failed")}
+
+    def library(cache: Mapping[str, str] | None) -> dict[str, Any]:
+        return run(cell, 0.0, clock, cache=cache)
+
+    yield _start("import jax, numpyro", [_command(clock, ["-c", _THEIRS], None) for _ in range(_STARTS)])
+    yield _start("and confide's infer", [_command(clock, ["-c", _THEIRS + _OURS], None) for _ in range(_STARTS)])
+    command = functools.partial(_command, clock, _INFER)
+    for name, start in (("library", library), ("command line", command)):
+        yield _start(f"{name}, nothing kept", [start(None) for _ in range(_STARTS)])
+        first, later = [], []
+        for _ in range(_STARTS):
+            with tempfile.TemporaryDirectory() as folder:
+                kept = {"XDG_CACHE_HOME": folder}
+                first.append(start(kept))
+                later.append(start(kept))
+        yield _start(f"{name}, first process", first)
+        yield _start(f"{name}, second process", later)
+
+
+def _command(clock: str, words: Sequence[str], cache: Mapping[str, str] | None) -> dict[str, Any]:
+    """What a process of Python costs from its start to its end."""
+    before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.time()
+    command = [sys.executable, *words]
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, cwd=ROOT, env=_environment(cache), timeout=240
+    )
+    if done.returncode != 0:
+        return {"failed": _reason(done.stderr)}
+    wall, after = time.time() - begin, resource.getrusage(resource.RUSAGE_CHILDREN)
+    return {"cold": wall if clock == "wall" else sum(after[:2]) - sum(before[:2])}
+
+
+def _start(name: str, found: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    seconds = sorted(each["cold"] for each in found if "cold" in each)
+    if not seconds:
+        return {"start": name, "failed": found[0].get("failed")}
+    return {"start": name, "seconds": seconds[len(seconds) // 2], "low": seconds[0], "high": seconds[-1]}
 
 
 def line(row: Mapping[str, Any]) -> str:

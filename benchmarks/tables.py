@@ -28,7 +28,7 @@ def markdown(result: Mapping[str, Any]) -> str:
         wanted = RATIOS[name][1]
         parts.append(f"| {name} | {number(value)} | {'' if wanted is None else number(wanted)} |")
     if result["starts"]:
-        parts += ["", "| process start to a saved posterior, task a, n = 10² | s | range |", "|---|---|---|"]
+        parts += ["", "| process start to a saved or printed posterior, task a, n = 10² | s | range |", "|---|---|---|"]
         parts += [
             f"| {each['start']} | {each.get('failed') or number(each['seconds'])} | {_range(each)} |"
             for each in result["starts"]

@@ -15,6 +15,8 @@ sys.modules["tests"].shapes = shapes
 install_import_hook(shapes.ANNOTATED, "tests.shapes.checked")
 settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.load_profile("repeatable")
+# programs that another run has kept decide nothing here; processes that tests start are as a user's
+jax.config.update("jax_enable_compilation_cache", False)
 
 #: a process may have 65,530 maps of memory by default. A compiled program takes a few, and XLA dies without a word when
 #: there are no more: a worker that has run half of the tests is near it

@@ -16,7 +16,7 @@ FILES = {
 }
 #: DESIGN.md's order: whatever stands on a line may import what stands before it, and nothing after
 ORDER = [
-    "_digits _threefry _redaction _precision _compile _progress coordinates registry",
+    "_digits _threefry _redaction _cubic _kept _precision _compile _progress coordinates registry",
     "errors",
     "_random _final _call _checks _lazy workers",
     "privacy expression",

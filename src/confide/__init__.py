@@ -51,10 +51,10 @@ if typing.TYPE_CHECKING:
     )
     from confide.expression import Expression
     from confide.frequentist import Estimate, EstimateContrast, estimate
-    from confide.inference import Calibration, Walk, infer
+    from confide.inference import Walk, infer
     from confide.inference.method import Method
     from confide.inference.methods import MH, MHAAR, NUTS, PMMH, Correlated, Gibbs, Grid, OwnKernel
-    from confide.inference.sbc import sbc
+    from confide.inference.sbc import Calibration, sbc
     from confide.information import Information, information
     from confide.likelihood import Cells, Normal, Order, PerRecord, Pool, Response, Route, Share, Spectral
     from confide.mechanism import (
@@ -233,9 +233,10 @@ _LAZY = {
         "confide.expression": ("Expression",),
         "confide.denoising": ("CountTable", "TrueCounts", "denoise", "published_counts"),
         "confide.frequentist": ("Estimate", "EstimateContrast", "estimate"),
-        "confide.inference": ("Calibration", "Walk", "infer", "sbc"),
+        "confide.inference": ("Walk", "infer"),
         "confide.inference.method": ("Method",),
         "confide.inference.methods": ("OwnKernel", *registry.METHODS.values()),
+        "confide.inference.sbc": ("Calibration", "sbc"),
         "confide.likelihood": ("Route", *registry.ROUTES.values()),
         "confide.information": ("Information",),
         "confide.mechanism": ("Law", "Mechanism", *registry.MECHANISMS.values()),

@@ -2,7 +2,8 @@
 
 JAX computes in single precision unless told otherwise, and the switch is global. Everything deterministic here needs
 double precision, so public functions enter `jax.enable_x64` for their own duration and hand back NumPy arrays: a
-float64 JAX array outside that context is a trap, because the next operation on it silently rounds to float32.
+float64 JAX array outside that context is a trap, because the next operation on it silently rounds to float32. What is
+compiled meanwhile is kept for the next process (`_kept`).
 Inside somebody's trace the values are tracers, which are passed through untouched; but what a caller in single
 precision differentiates is transposed after the function has returned, so that its derivatives are taken before.
 """
@@ -16,6 +17,8 @@ from typing import Any, ParamSpec, TypeVar
 import jax
 import jax.numpy as jnp
 import numpy as np
+
+from confide._kept import KEPT
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -36,7 +39,7 @@ def float64(function: Callable[P, R]) -> Callable[P, R]:
 
     @functools.wraps(function)
     def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
-        with jax.enable_x64(True):
+        with jax.enable_x64(True), KEPT:
             result: R = jax.tree.map(_to_numpy, function(*args, **kwargs))
         return result
 

@@ -216,7 +216,7 @@ class Prior(eqx.Module):
         return f"Prior({', '.join(f'{name} ~ {type(part).__name__}' for name, part in listed)})"
 
 
-def _probe(part: Any, key: int) -> np.ndarray:
+def probe(part: Any, key: int) -> np.ndarray:
     """Draws from a distribution."""
     probes = _by_numpy(part, np.random.default_rng(key))
     return np.asarray(_sampled(part, jax.random.key(key))) if probes is None else probes
@@ -278,7 +278,7 @@ def _checked(parameter: Any, given: Any, key: int) -> tuple[Any, Any, np.ndarray
         wanted = ("one number", f"a vector of {parameter.size}", f"a matrix {parameter.shape}")[len(parameter.shape)]
         raise InvalidArgument(argument, type(given).__name__, f"is not a distribution over {wanted}", _REMEDY)
     exact = jax.tree.map(_double, coordinates.with_arrays(given))
-    probes = coordinates.inwards(parameter.constraint, _probe(exact, key))
+    probes = coordinates.inwards(parameter.constraint, probe(exact, key))
     points = coordinates.looked_at(exact, probes)
     density = np.asarray(_log_prob(exact, np.concatenate([probes, points])))
     if not np.all(np.isfinite(probes)) or np.any(np.isnan(density)):

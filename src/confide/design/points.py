@@ -10,6 +10,7 @@ panel is a geometric series. Several parameters are averaged over a scrambled Ha
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import jax
@@ -18,9 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 from numpyro.distributions import biject_to
 
+from confide._compile import FAST_COMPILE
 from confide.errors import InvalidArgument
 from confide.population import Population
-from confide.prior import Prior
+from confide.prior import Prior, probe
 
 Floats = NDArray[np.float64]
 
@@ -154,13 +156,10 @@ def _levels() -> tuple[Floats, Floats, tuple[tuple[NDArray[np.intp], ...], ...]]
 
 def quantiles(part: Any, levels: Floats) -> Floats:
     """Quantiles of a scalar distribution, from its density in free coordinates: numpyro lacks many of them."""
-    transform = biject_to(part.support)
-    draws = np.asarray(transform.inv(part.sample(jax.random.key(0), (4096,))))
-    low, middle, high = np.quantile(draws, [0.25, 0.5, 0.75])
+    low, middle, high = np.quantile(_freed(part, probe(part, 0)), [0.25, 0.5, 0.75])
     free = middle + max(high - low, 1e-12) * np.sinh(_SINH)
-    value = transform(jnp.asarray(free))
-    log_density = np.asarray(part.log_prob(value) + transform.log_abs_det_jacobian(jnp.asarray(free), value))
-    usable = np.isfinite(np.asarray(value)) & np.isfinite(log_density)
+    value, log_density = (np.asarray(each) for each in _with_log_density(part, free))
+    usable = np.isfinite(value) & np.isfinite(log_density)
     density = np.where(usable, np.exp(np.where(usable, log_density, 0.0)), 0.0) * np.cosh(_SINH)
     steps = 0.5 * (density[1:] + density[:-1])
     below = np.concatenate([[0.0], np.cumsum(steps)])
@@ -171,8 +170,25 @@ def quantiles(part: Any, levels: Floats) -> Floats:
         np.interp(np.log(levels), *_increasing(np.log(np.maximum(below / total, 1e-300)))),
         -np.interp(np.log1p(-levels), *_increasing(np.log(np.maximum(above[::-1] / total, 1e-300)))),
     )
-    found = transform(jnp.asarray(middle + max(high - low, 1e-12) * np.sinh(at)))
-    return np.asarray(found, dtype=np.float64)
+    return np.asarray(_values(part, middle + max(high - low, 1e-12) * np.sinh(at)), dtype=np.float64)
+
+
+@partial(jax.jit, compiler_options=FAST_COMPILE)
+def _freed(part: Any, draws: jax.Array) -> jax.Array:
+    return jnp.asarray(biject_to(part.support).inv(draws))
+
+
+@partial(jax.jit, compiler_options=FAST_COMPILE)
+def _values(part: Any, free: jax.Array) -> jax.Array:
+    return jnp.asarray(biject_to(part.support)(free))
+
+
+@partial(jax.jit, compiler_options=FAST_COMPILE)
+def _with_log_density(part: Any, free: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Values of free coordinates, and the log density of these."""
+    transform = biject_to(part.support)
+    value = transform(free)
+    return value, part.log_prob(value) + transform.log_abs_det_jacobian(free, value)
 
 
 def _increasing(logs: Floats) -> tuple[Floats, Floats]:

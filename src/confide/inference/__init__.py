@@ -1,7 +1,6 @@
 """Inference: from a published number to what is known about the population."""
 
 from confide.inference.kernel.proposal import Walk
-from confide.inference.sbc import Calibration, sbc
 from confide.inference.verb import infer
 
-__all__ = ["Calibration", "Walk", "infer", "sbc"]
+__all__ = ["Walk", "infer"]

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.interpolate import CubicSpline
 
+from confide._cubic import Cubic
 from confide.inference.quadrature import line
 
 Floats = NDArray[np.float64]
@@ -48,7 +48,7 @@ def finer(free: Floats, values: Floats) -> tuple[Floats, Floats]:
     top = values.max(axis=0)
     held = np.maximum(values, top - 2 * NEGLIGIBLE)  # a spline has no use for −∞
     fine = line.cells(float(free[0]), float(free[-1]), _FINER * (free.size - 1) + 1)
-    share = np.exp(CubicSpline(free, held)(fine) - top)
+    share = np.exp(Cubic.through(free, held)(fine) - top)
     return fine, share / share.sum(axis=0)
 
 

@@ -12,7 +12,6 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
-from scipy.optimize import brentq
 
 from confide._final import final
 from confide.errors import IncompatibleError, InvalidArgument
@@ -147,6 +146,8 @@ class AdditiveMechanism(Mechanism):
             def ratio(log_scale: float) -> float:
                 made = cls(scale=math.exp(log_scale), step=step)
                 return float(made.given_noise.variance) / wanted
+
+            from scipy.optimize import brentq  # takes longer to load than this module with all that it needs
 
             # noise on the line has a variance in proportion to the square of its scale, and on a lattice less
             on_the_line = math.sqrt(wanted / float(cls(scale=1.0).given_noise.variance))

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.interpolate import RectBivariateSpline
 from scipy.special import ndtr
 
 from confide.inference.quadrature.levels import PlaneLevels
@@ -81,6 +80,8 @@ def _difference(levels: PlaneLevels, rough: LogDensity, exact: LogDensity, at: F
 
 def _with(found: Plane, scores: tuple[Floats, Floats], at: Floats, difference: Floats) -> Plane:
     """The posterior with a difference, known at pairs of scores, added to its log density."""
+    from scipy.interpolate import RectBivariateSpline  # takes longer to load than most posteriors
+
     held = (part.clip(at[0], at[-1]) for part in scores)
     more = RectBivariateSpline(at, at, difference - difference[at.size // 2, at.size // 2])(*held, grid=False)
     share = found.share * np.exp(more)

@@ -155,8 +155,9 @@ def _line(problem: Problem, joint: Joint, low: Floats, high: Floats) -> tuple[Ca
         own = care if one is careful else care._replace(tolerance=_KINKED)
         found = line.integrate(_along(one, problem), *ends, own, theta)
         share = found.density / found.density.sum()
-        nodes = constrained(problem.prior, found.free[:, None])
-        if one is careful or one.simulation_error(nodes, share) < _ENOUGH:
+        if one is careful:
+            break
+        if one.simulation_error(constrained(problem.prior, found.free[:, None]), share) < _ENOUGH:
             break
         ends = float(found.free[0]), float(found.free[-1])
     return one, found

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.interpolate import CubicSpline, RectBivariateSpline
 from scipy.special import ndtr, ndtri
 
+from confide._cubic import Cubic
 from confide.inference.quadrature.line import PosteriorLine, carried
 from confide.inference.quadrature.plane import Plane
 
@@ -50,6 +50,8 @@ class PlaneLevels(NamedTuple):
 
     def free(self, first: Floats, second: Floats) -> Floats:
         """Free coordinates (…, 2) from probabilities: of the outer coordinate, and of the inner one given that."""
+        from scipy.interpolate import RectBivariateSpline  # takes longer to load than most posteriors
+
         outer = invert(first, *self.marginal)
         spline = RectBivariateSpline(self.outer, _SCORES, self.quantiles, kx=min(3, self.outer.size - 1), ky=1)
         inner = spline.ev(outer, ndtri(second).clip(_SCORES[0], _SCORES[-1]))
@@ -72,7 +74,7 @@ def _quantiles(inner: Floats, share: Floats) -> Floats:
     with np.errstate(divide="ignore"):
         log_share = np.maximum(np.log(share / share.max()), _NOWHERE)
     fine = np.linspace(inner[0], inner[-1], _FINER * (inner.size - 1) + 1)
-    density = np.exp(CubicSpline(inner, log_share)(fine))
+    density = np.exp(Cubic.through(inner, log_share)(fine))
     cumulative = np.concatenate([[0.0], np.cumsum(0.5 * (density[1:] + density[:-1]))])
     step = fine[1] - fine[0]
     return invert(ndtr(_SCORES), fine, density / (cumulative[-1] * step), cumulative / cumulative[-1])
@@ -89,7 +91,7 @@ def distribution(found: PosteriorLine) -> tuple[Floats, Floats, Floats]:
     else:
         free = found.free[kept]
         fine = np.linspace(free[0], free[-1], _TABLE + 1)
-        density = np.exp(CubicSpline(free, np.log(found.density[kept]))(fine))
+        density = np.exp(Cubic.through(free, np.log(found.density[kept]))(fine))
     cumulative = np.concatenate([[0.0], np.cumsum(0.5 * (density[1:] + density[:-1]) * np.diff(fine))])
     return fine, density / cumulative[-1], cumulative / cumulative[-1]
 

@@ -14,8 +14,8 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.polynomial import chebyshev
 from numpy.typing import NDArray
-from scipy.interpolate import CubicSpline
 
+from confide._cubic import Cubic
 from confide.errors import AccuracyError
 from confide.inference.quadrature import line
 
@@ -48,8 +48,8 @@ class ChainTable(eqx.Module):
 
 def through(free: Floats, values: Floats) -> ChainTable:
     """The table through values at equal steps."""
-    spline = CubicSpline(free, values)
-    return ChainTable(*jax.device_put((free[0], free[1] - free[0], spline.c)))
+    spline = Cubic.through(free, values)
+    return ChainTable(*jax.device_put((free[0], free[1] - free[0], spline.coefficients)))
 
 
 def tabulated(
@@ -80,7 +80,7 @@ def _along(coefficients: Floats, low: float, high: float, tolerance: float | Flo
     while True:
         x = np.linspace(-1.0, 1.0, 2 * knots - 1)
         values = np.asarray(chebyshev.chebval(x, coefficients), dtype=np.float64).T
-        off = np.max(np.abs(CubicSpline(x[::2], values[::2])(x) - values), axis=0)
+        off = np.max(np.abs(Cubic.through(x[::2], values[::2])(x) - values), axis=0)
         if knots >= _MOST_KNOTS or np.all(off < tolerance):
             return through(np.linspace(low, high, x.size), values)
         knots *= 2

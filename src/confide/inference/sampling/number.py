@@ -13,8 +13,8 @@ from typing import Any
 import jax
 import numpy as np
 from numpy.typing import NDArray
-from scipy.interpolate import CubicSpline
 
+from confide._cubic import Cubic
 from confide.errors import IncompatibleError
 from confide.inference.diagnostics import diagnose, independent
 from confide.inference.method import Method
@@ -119,7 +119,7 @@ def _on_a_line(joint: Any, theta: Floats) -> Iterator[Masses]:
     logs -= logs.max(axis=1, keepdims=True)
     seen = np.any(logs > np.log(_NEGLIGIBLE), axis=0)
     numbers, logs = numbers[seen], np.maximum(logs[:, seen], 3 * np.log(_NEGLIGIBLE))
-    between = CubicSpline(points, logs, axis=0)
+    between = Cubic.through(points, logs)
     for start in range(0, theta.size, _TOGETHER):
         part = theta[start : start + _TOGETHER]
         stood_in_beside = np.interp(part, points, rough) > 0

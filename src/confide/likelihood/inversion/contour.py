@@ -28,7 +28,17 @@ class FrequencyGrid(NamedTuple):
     """Frequencies kδ, k = 0, 1, …, in units of 1/y. A periodic integrand ends at k = half, the middle of its period."""
 
     step: jax.Array | float
-    half: jax.Array | float = jnp.inf
+    half: jax.Array | float | None = None  # known before anything is traced: no program holds what the other kind needs
+
+    @property
+    def end(self) -> jax.Array:
+        """The middle of the period; infinite if there is none."""
+        return jnp.asarray(jnp.inf if self.half is None else self.half * self.step)
+
+    def trapezoid(self, k: jax.Array) -> jax.Array:
+        """The weight of each frequency, by its number, over the step: of half of a symmetric integral."""
+        weight = jnp.where(k == 0, 0.5, 1.0)
+        return weight if self.half is None else jnp.where(k < self.half, weight, jnp.where(k == self.half, 0.5, 0.0))
 
 
 class Centred(NamedTuple):
@@ -186,16 +196,11 @@ def log_of_rest(c: Centred, tilted: jax.Array, n: Any, grid: FrequencyGrid) -> j
     last, width = c.u[-1], jnp.max(c.s) - jnp.min(c.s) + 1e-300
     mean = tilted @ c.s
     variance = tilted @ (c.s - mean) ** 2
-
-    def continuous() -> Any:
-        return log_beyond(c.s, tilted, c.atoms, last, variance)
-
-    def on_lattice() -> Any:
-        spacing = jnp.pi * n / (grid.half * grid.step)
-        later = _log_in_period(c, tilted, variance, spacing, jnp.maximum(last, jnp.pi / width))
-        return jnp.where(last * width < jnp.pi, jnp.maximum(_log_near(last, variance), later), later)
-
-    return jnp.asarray(jax.lax.cond(jnp.isinf(grid.half), continuous, on_lattice))
+    if grid.half is None:
+        return jnp.asarray(log_beyond(c.s, tilted, c.atoms, last, variance))
+    spacing = jnp.pi * n / (grid.half * grid.step)
+    later = _log_in_period(c, tilted, variance, spacing, jnp.maximum(last, jnp.pi / width))
+    return jnp.where(last * width < jnp.pi, jnp.maximum(_log_near(last, variance), later), later)
 
 
 def _log_near(last: Any, variance: Any) -> Any:
@@ -257,15 +262,14 @@ def _log_cut(
     transform: NoiseTransform, c: Centred, tilted: jax.Array, tau: jax.Array, y: jax.Array, n: Any, grid: FrequencyGrid
 ) -> jax.Array:
     """log of a bound on ∫ |M_S N| beyond the last frequency, over |M_S N| at the first."""
-    end = jnp.asarray(grid.half * grid.step)
-    cut = n * log_of_rest(c, tilted, n, grid) + transform.log_tail(tau, y, n * c.u[-1], end)
-    if isinstance(transform, DiscreteTransform):
+    cut = n * log_of_rest(c, tilted, n, grid) + transform.log_tail(tau, y, n * c.u[-1], grid.end)
+    if isinstance(transform, DiscreteTransform) and grid.half is None:
         # the noise comes back at every period, and meets the box, which falls like 2/(step·t), and M_S
         far = jnp.maximum(jnp.asarray(_FAR) * jnp.pi / transform.step, n * c.u[-1])
         half = 0.5 * transform.step * jnp.abs(tau)
         again = n * jnp.log(_largest(c.s, tilted, far / n)) + half + jnp.log(2.0 / transform.step)
-        cut = jnp.where(jnp.isinf(grid.half), jnp.logaddexp(cut, again), cut)
-    return jnp.where(n * c.u[-1] < 0.999 * end, cut, -jnp.inf)
+        cut = jnp.logaddexp(cut, again)
+    return jnp.where(n * c.u[-1] < 0.999 * grid.end, cut, -jnp.inf)
 
 
 def _path(

@@ -84,7 +84,7 @@ class Group:
     @property
     def on_lattice(self) -> bool:
         """Whether the statistic has a lattice, and the integral an end."""
-        return not np.isinf(self.inversion.grid.half)
+        return self.inversion.grid.half is not None
 
 
 def reference_of(model: Model, mean: Any) -> Any:
@@ -105,7 +105,7 @@ def frequency_grid(transform: NoiseTransform, spread: Any, n: float) -> Frequenc
         step = xp.minimum(step, 2.0 * xp.pi * transform.pole / 70.0)
     h = lattice_period(transform)
     if h == 0.0:
-        return FrequencyGrid(step, xp.inf)
+        return FrequencyGrid(step)
     # on a lattice the period 2π/h holds a whole, even number of steps, at least sixteen
     half = xp.maximum(8.0, xp.ceil(xp.pi / h / step))
     return FrequencyGrid(xp.pi / h / half, half)
@@ -141,7 +141,7 @@ def _plan(model: Model, content: bytes, checked: bool) -> tuple[Group, ...]:
         n = float(model.channel.n)
         grid = frequency_grid(transform, float(spread[index].min()), n)
         reference = float(reference_of(model, float(np.median(mean[index]))))
-        grid = FrequencyGrid(float(grid.step), float(grid.half))
+        grid = FrequencyGrid(float(grid.step), None if grid.half is None else float(grid.half))
         inversion = inv.Inversion(transform, reference, n, grid, FIRST, _padded_atoms(model))
         ends = float(width[index].min()), float(width[index].max())
         groups.append(Group(index, model, thetas[index], law, inversion, *ends, bool(slow[index[0]])))
@@ -228,8 +228,10 @@ def _verified(model: Model, group: Group, thetas: Floats, mean: Floats, width: F
     current = group.inversion
     value, cut = in_blocks(group, current, thetas[ends], y)
     for _ in range(6):
-        half = float(np.ceil(current.grid.half / 0.7))
-        shorter = 0.7 if np.isinf(half) else current.grid.half / half
+        half, shorter = None, 0.7
+        if current.grid.half is not None:
+            half = float(np.ceil(current.grid.half / 0.7))
+            shorter = float(current.grid.half) / half
         finer = _with_grid(current, current.grid.step * shorter, half)
         better, finer_cut = in_blocks(group, finer, thetas[ends], y)
         sure = (cut < CUT) & (finer_cut < CUT)

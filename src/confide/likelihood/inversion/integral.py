@@ -82,8 +82,7 @@ def integrand(
     zeta = jax.lax.complex(jnp.broadcast_to(tau, k.shape), grid.step * k)
     exponent = log_m + transform(zeta, jnp.broadcast_to(y, k.shape)) - zeta * y
     peak = jax.lax.stop_gradient(exponent.real[0])
-    trapezoid = jnp.where(k == 0, 0.5, jnp.where(k < grid.half, 1.0, jnp.where(k == grid.half, 0.5, 0.0)))
-    return jnp.exp(exponent - peak) * (trapezoid * grid.step / jnp.pi), peak
+    return jnp.exp(exponent - peak) * (grid.trapezoid(k) * grid.step / jnp.pi), peak
 
 
 def log_residue(transform: NoiseTransform, log_at_pole: jax.Array, crossed: jax.Array, y: jax.Array) -> jax.Array:

@@ -16,7 +16,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from scipy.optimize import minimize_scalar
 
 from confide.expression.evaluate import evaluate
 from confide.expression.specialise import specialise
@@ -112,6 +111,8 @@ def _branch(transform: Transform, low: float, high: float) -> Callable[[Any], An
 
 def _turns(function: Function, bounds: Ends) -> list[float]:
     """Where a Python function turns, as far as 4,000 points can tell."""
+    from scipy.optimize import minimize_scalar  # takes longer to load than most functions to tabulate
+
     x = np.linspace(*bounds, 4001)
     steps = np.sign(np.diff(np.asarray(function(x), dtype=float)))
 

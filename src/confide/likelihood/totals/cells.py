@@ -21,7 +21,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
-from scipy.interpolate import BarycentricInterpolator
 from scipy.special import logsumexp
 
 from confide.errors import AccuracyError, IncompatibleError
@@ -141,6 +140,8 @@ class PrivateCells(Joint):
             return np.stack([self._at(int(n), q) for n in numbers])
         if few:  # where it bends too much for a polynomial
             return np.concatenate([self._given(numbers[:few], q), self._given(numbers[few:], q)])
+        from scipy.interpolate import BarycentricInterpolator  # takes longer to load than most posteriors
+
         low, high = numbers[0], numbers[-1]
         looked_at = np.round(low + (high - low) * np.array([0.003, 0.11, 0.39, 0.72, 0.993]))
         known = np.stack([self._at(int(n), q) for n in looked_at])

@@ -227,7 +227,7 @@ class _Inverted:
         centred, width = self.s - at.mean, jnp.max(self.s) - jnp.min(self.s)
         near = jnp.any(jnp.abs(self.s[:, None] - self.given.atoms) <= 1e-12 * width, axis=1)
         log_peak = transform(jax.lax.complex(tau, 0.0 * tau)[None], y[None])[0].real
-        end = jnp.asarray(grid.half * grid.step)
+        end = grid.end
         each = jnp.where(self.weights == 0, 0.0, at.mass / jnp.where(self.weights == 0, 1.0, self.weights))
 
         def rest(last: jax.Array) -> jax.Array:
@@ -253,8 +253,7 @@ class _Inverted:
                 return transform(zeta, jnp.broadcast_to(value, t.shape))
 
             log_n, moves = jax.jvp(noise, (y,), (jnp.ones(()),))
-            trapezoid = jnp.where(k == 0, 0.5, jnp.where(k < grid.half, 1.0, jnp.where(k == grid.half, 0.5, 0.0)))
-            e = jnp.exp(log_n - log_peak - 1j * t * y) * (trapezoid * grid.step / jnp.pi)
+            e = jnp.exp(log_n - log_peak - 1j * t * y) * (grid.trapezoid(k) * grid.step / jnp.pi)
             found = sums(log_power(x, z, 1.0) + 1j * t * at.mean)
             terms = found[0] * e
             # ∂ log M/∂w_j = e^{ζs_j}/M(ζ), where M(ζ)/M(τ) = (1 + x + iz) e^{itm}
