@@ -121,7 +121,6 @@ def test_what_is_not_known_of_rows_is_said():
     model = cf.Model(PATIENTS, cf.Channel(MOMENTS, cf.Gaussian(scale=0.1), n=1000))
     for ask in (
         lambda: cf.information(model, THETA, method="replicates", outer=10, inner=10),
-        lambda: cf.optimize(PATIENTS, privacy=cf.PureDP(1.0), n=100, theta=THETA),
         lambda: PATIENTS.cdf(1.0, THETA),
         lambda: PATIENTS.fisher(THETA),
     ):

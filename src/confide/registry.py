@@ -49,6 +49,7 @@ FAMILIES = {
     "quantile": "QuantileLevel",
     "score": "ClippedScore",
     "moments": "Moments",
+    "row_means": "RowMeans",
 }
 ROUTES = {
     "response": "Response",

@@ -91,7 +91,15 @@ class Route(ABC):
         return jax.vmap(lambda theta: jax.vmap(lambda value: self.log_prob(model, theta, value))(values))(thetas)
 
     def simulate(self, model: Model, key: jax.Array, thetas: jax.Array) -> jax.Array:
-        """One published value for each θ of (…, d), in the precision of θ; for use inside a trace."""
+        """One published value for each θ of (…, d), in the precision of θ; for use inside a trace.
+
+        >>> import confide as cf, jax
+        >>> channel = cf.Channel(cf.Mean("x", bounds=(0, 1)), cf.Laplace(cf.PureDP(1.0)), n=100)
+        >>> model = cf.Model(cf.populations.bernoulli(), channel)
+        >>> with jax.enable_x64(True):
+        ...     print(cf.Spectral().simulate(model, jax.random.key(0), jax.numpy.full((5, 1), 0.3)).shape)
+        (5,)
+        """
         return one_each(model, key, thetas)
 
     def log_likelihood(self, model: Model, thetas: Any, values: Any) -> Floats:
