@@ -48,7 +48,7 @@ def expected_variance(ends):
 
 
 def test_bounds_are_those_of_brute_force():
-    """Never below 98% of the best of 1,000 pairs of bounds and more, and as good as the search says."""
+    """Never below 98% of the best of 216 pairs of bounds, and as good as the search says."""
     options = {"families": [cf.families.RowMeans(TEXTS)], "mechanisms": [cf.Gaussian], "exact": False}
     found = cf.optimize(ROWS, theta=TRUTH, privacy=cf.ZCDP(RHO), n=N, **options)
     bounds = found.best.statistic.bounds.by_name

@@ -98,7 +98,7 @@ def test_a_value_at_the_atom_itself():
     np.testing.assert_allclose(model.log_likelihood(0.7, 0.0), expected, rtol=0, atol=1e-7)
 
 
-@pytest.mark.parametrize("n", [7, 8, 30])
+@pytest.mark.parametrize("n", [7, 8, pytest.param(30, marks=pytest.mark.slow)])
 def test_a_cube_is_not_said_to_underflow(n):
     model = cf.Model(
         cf.populations.normal_variance(), cf.Channel(cf.Mean("x**3", (0, 3)), cf.Laplace(cf.PureDP(5.0)), n)

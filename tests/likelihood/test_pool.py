@@ -296,6 +296,7 @@ def test_running_sums_are_means_over_windows(statistic, n, population):
         np.testing.assert_allclose(found[row], np.log(by_hand(law, windows, y, pool)), atol=1e-9)
 
 
+@pytest.mark.slow
 @x64
 def test_steep_mechanisms_keep_the_digits_of_their_least_density():
     asked = model(cf.Median("x", (-1, 1)), cf.Exponential(cf.PureDP(60.0), cap=4), 21, cf.populations.normal_mean())

@@ -125,7 +125,7 @@ TIES = [
     (LOCATION, "x", (-1, 1), [0.0, 1e-6, -0.5, 1.0]),
     (PARETO, "x", (1, 5), [1.0, 1.5, 5.0 - 1e-6]),
     (SHIFTED, "x", (0, 5), [0.0, 1.0, -1.0]),
-    (TRUNCATED, "x", (0, 3), [0.0, 1.0, -1e-6]),
+    pytest.param(TRUNCATED, "x", (0, 3), [0.0, 1.0, -1e-6], marks=pytest.mark.slow),
     (MIXTURE, "x", (0, 3), [3.0, 1.0, 3 + 1e-6]),
     (USERS_LAPLACE, "x", (0, 3), [0.0, 3.0, 1.0]),
 ]
