@@ -7,7 +7,8 @@ import pytest
 from scipy import stats
 
 import confide as cf
-from confide.design.points import points, prior_points, quantiles
+from confide.design.criteria import CRITERIA
+from confide.design.points import Points, points, prior_points, quantiles
 from confide.errors import InvalidArgument, ParameterError
 from confide.prior import Prior
 
@@ -77,3 +78,17 @@ def test_several_parameters_are_averaged_by_a_sequence():
 def test_bad_points_are_refused(given, error):
     with pytest.raises(error):
         points(cf.populations.exponential(), given.get("theta"), given.get("prior"))
+
+
+def test_variances_that_a_prior_bounds_have_a_mean():
+    """At some of 256 θ so little is told that variances run up to the prior's, 1000: a heavy tail that has an end."""
+    values = np.minimum(0.01 * (257 / np.arange(1, 257)) ** 2, 1000.0)
+    each = np.full(256, 1 / 256)
+    rule = Points(np.zeros((256, 2)), each, prior=True, precision=np.full(2, 1e-3))
+    assert np.isinf(rule.average(values))
+    assert rule.average(values, bounded=True) == pytest.approx(values.mean(), rel=1e-12)
+    judged = np.stack([np.diag([1 / value, 1.0]) for value in values])
+    assert CRITERIA["expected_variance"].total(judged, rule) == pytest.approx(values.mean() + 1.0, rel=1e-12)
+    # information has no such end, nor has a variance without a prior's own knowledge
+    assert np.isinf(CRITERIA["information"].total(np.linalg.inv(judged), rule))
+    assert np.isinf(CRITERIA["expected_variance"].total(judged, Points(np.zeros((256, 2)), each, prior=True)))

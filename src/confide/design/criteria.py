@@ -53,7 +53,10 @@ class Criterion:
     def total(self, matrices: Floats, points: Points) -> float:
         """The score of F (M, d, d) over all points."""
         each = self.score(matrices)
-        return float(np.min(each)) if self.name == "minimum" else points.average(each)
+        if self.name == "minimum":
+            return float(np.min(each))
+        # with what a prior knows a variance is at most the prior's, however wide that is
+        return points.average(each, bounded=self.posterior and points.precision is not None)
 
     def error(self, matrices: Floats, errors: Floats, points: Points) -> float:
         """Its standard error, if estimates at different θ share all of their randomness: never too small."""

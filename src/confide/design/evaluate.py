@@ -70,7 +70,8 @@ class Evaluation:
         with np.errstate(invalid="ignore"):
             variances = np.einsum("ia,mab,ib->mi", basis, covariance, basis)
         variances = np.where(np.isnan(variances), np.inf, variances)
-        return np.sqrt([self.points.average(column) for column in variances.T])
+        bounded = self.points.precision is not None
+        return np.sqrt([self.points.average(column, bounded=bounded) for column in variances.T])
 
     def expected(self) -> dict[str, float]:
         """What to expect in the units of the data, before anything is spent.

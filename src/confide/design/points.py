@@ -62,8 +62,11 @@ class Points:
                 inside[panel] = False
         return inside
 
-    def average(self, values: Floats) -> float:
-        """The weighted mean over the last axis, extended into the tails; inf (or −inf) where it does not exist."""
+    def average(self, values: Floats, *, bounded: bool = False) -> float:
+        """The weighted mean over the last axis, extended into the tails; inf (or −inf) where it does not exist.
+
+        Of several parameters the largest values tell whether it does, unless they are known to be `bounded`.
+        """
         if not np.all(np.isfinite(values)):
             return float(np.sum(values * self.weights)) if np.all(values >= 0) else float("nan")
         total = float(values @ self.weights)
@@ -73,7 +76,7 @@ class Points:
             if np.isinf(beyond):
                 return beyond
             total += beyond
-        return _heavy(values, total) if self.prior and not self.tails else total
+        return _heavy(values, total) if self.prior and not (self.tails or bounded) else total
 
 
 def _beyond(parts: list[float], total: float) -> float:

@@ -131,9 +131,9 @@ def test_a_slow_computation_shows_progress_lets_one_type_and_can_be_stopped(tab,
 
 def test_what_is_found_comes_in_where_it_belongs(tab):
     page = tab.go(f"/know?high1=7.{time.time_ns() % 10**6}", done=False)
-    page.get_by_label("Column").fill("half a wor")
+    page.get_by_label("Column", exact=True).fill("half a wor")
     tab.found().get_by_text("outside of the bounds").wait_for()
-    assert page.get_by_label("Column").input_value() == "half a wor"
+    assert page.get_by_label("Column", exact=True).input_value() == "half a wor"
 
 
 def test_the_slider_and_a_choice_take_effect_at_once(tab):
