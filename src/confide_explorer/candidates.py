@@ -6,10 +6,7 @@ one noise scale serves all of them, and the widest would decide it. A private nu
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from itertools import combinations
-from typing import Any
-
+from confide.design.families.row_means import RowMeans, in_units, is_bit
 from confide.privacy import PureDP
 from confide_explorer.assumed import Assumed
 
@@ -18,32 +15,10 @@ _WIDTHS = (1.0, 0.5)
 Bounds = dict[str, tuple[float, float]]
 
 
-def _means(columns: dict[str, str], two: frozenset[str]) -> list[str]:
-    return list(columns.values())
-
-
-def _moments(columns: dict[str, str], two: frozenset[str]) -> list[str]:
-    squares = [f"{_whole(s)}**2" for name, s in columns.items() if name not in two]
-    return [*columns.values(), *squares, *(f"{_whole(s)} * {_whole(t)}" for s, t in combinations(columns.values(), 2))]
-
-
-def _explained(columns: dict[str, str], two: frozenset[str]) -> list[str]:
-    """What is known of the others does not change what the first says of its line."""
-    (first, y), *others = columns.items()
-    squares = [] if first in two else [f"{_whole(y)}**2"]
-    return [y, *(f"{_whole(y)} * {_whole(x)}" for _, x in others), *squares]
-
-
-def _whole(expression: str) -> str:
-    return expression if expression.isidentifier() else f"({expression})"
-
-
-#: what is published of standardised columns, of which some have two values
-SHAPES: dict[str, Callable[[dict[str, str], frozenset[str]], list[str]]] = {
-    "means": _means,
-    "what the first column has to do with the others": _explained,
-    "all first and second moments": _moments,
-}
+def _explained(columns: dict[str, str], bits: frozenset[str]) -> list[str]:
+    """What the first column has to do with the others: these by themselves say nothing of its line."""
+    (first, y), *others = ((name, text if text.isidentifier() else f"({text})") for name, text in columns.items())
+    return [columns[first], *(f"{y} * {x}" for _, x in others), *([] if first in bits else [f"{y}**2"])]
 
 
 def candidates(plan: Assumed) -> list[str]:
@@ -56,30 +31,22 @@ def candidates(plan: Assumed) -> list[str]:
     >>> candidates(plan)[1]
     'mean pain / 5, (pain / 5) * (drug / 4), (pain / 5)**2'
     """
+    population = plan.population
     whole: Bounds = plan.bounds
-    two = frozenset(name for name, law in plan.population.rows.columns if _of_two(law.population))
+    bits = frozenset(name for name in whole if is_bit(population.rows, name))
     noise = "" if isinstance(plan.privacy, PureDP) else " with gaussian"
     head = "sum 1, " if plan.private else "mean "
     found = []
     for share in _WIDTHS:
-        bounds = {name: ends if name in two else _narrowed(*ends, share) for name, ends in whole.items()}
+        bounds = {name: pair if name in bits else _narrowed(*pair, share) for name, pair in whole.items()}
         ends = " ".join(f"{name}={low:g}:{high:g}" for name, (low, high) in bounds.items())
         on = "" if bounds == whole else f" on {ends}"
-        columns = {name: name if name in two else _standardised(name, *ends) for name, ends in bounds.items()}
-        found += [f"{head}{', '.join(shape(columns, two))}{on}{noise}" for shape in SHAPES.values()]
+        columns = in_units(population, bounds)
+        shapes = list(columns.values()), _explained(columns, bits), RowMeans().texts(population, bounds)
+        found += [f"{head}{', '.join(shape)}{on}{noise}" for shape in shapes]
     return list(dict.fromkeys(found))
-
-
-def _of_two(population: Any) -> bool:
-    return population.discrete and population.facts.fixed_ends == (0.0, 1.0)
 
 
 def _narrowed(low: float, high: float, share: float) -> tuple[float, float]:
     middle, half = 0.5 * (low + high), 0.5 * share * (high - low)
     return float(f"{middle - half:.6g}"), float(f"{middle + half:.6g}")
-
-
-def _standardised(name: str, low: float, high: float) -> str:
-    middle, half = (float(f"{each:.6g}") for each in (0.5 * (low + high), 0.5 * (high - low)))
-    moved = name if middle == 0 else f"({name} {'-' if middle > 0 else '+'} {abs(middle):.6g})"
-    return moved if half == 1 else f"{moved} / {half:.6g}"

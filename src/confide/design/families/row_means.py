@@ -71,9 +71,7 @@ class RowMeans(Family):
         """
         if self.expressions is not None:
             return _listed(self.expressions)
-        return _moments(
-            population, {name: _standardised(name, *bounds[name]) for name in _unit(self, population) if name in bounds}
-        )
+        return _moments(population, in_units(population, bounds))
 
     def search(self, problem: SearchProblem, kind: type[Mechanism]) -> SearchResult | None:
         """The best bounds with noise of one kind."""
@@ -212,8 +210,20 @@ def _moments(population: Population, written: Mapping[str, str]) -> list[str]:
     inside = {name: text if text.isidentifier() else f"({text})" for name, text in texts.items()}
     found = []
     for name, text in texts.items():
-        found += [text] if _bit(rows, name) else [text, f"{inside[name]}**2"]
+        found += [text] if is_bit(rows, name) else [text, f"{inside[name]}**2"]
     return found + [f"{inside[a]} * {inside[b]}" for a, b in itertools.combinations(texts, 2)]
+
+
+def in_units(population: Population, bounds: Mapping[str, Pair]) -> dict[str, str]:
+    """Each column that has bounds as an expression, in units of them: all lie within ±1, and one noise serves them.
+
+    >>> import confide as cf
+    >>> rows = cf.populations.independent(a=cf.populations.normal(), b=cf.populations.bernoulli())
+    >>> in_units(rows, {"b": (0.0, 1.0), "a": (1.0, 5.0)})
+    {'b': 'b', 'a': '(a - 3) / 2'}
+    """
+    rows = _rows_of(population)
+    return {name: name if is_bit(rows, name) else _standardised(name, *ends) for name, ends in bounds.items()}
 
 
 def _standardised(name: str, low: float, high: float) -> str:
@@ -240,7 +250,7 @@ def _listed(expressions: Any) -> list[str]:
 def _unit(family: RowMeans, population: Population) -> tuple[str, ...]:
     """The columns that are read in units of their bounds."""
     rows = _rows_of(population)
-    return () if family.expressions is not None else tuple(name for name in rows.names if not _bit(rows, name))
+    return () if family.expressions is not None else tuple(name for name in rows.names if not is_bit(rows, name))
 
 
 def _used(family: RowMeans, names: tuple[str, ...]) -> tuple[str, ...]:
@@ -261,5 +271,6 @@ def _ends(rows: RowLaw, name: str) -> Pair | None:
     return float(ends[0]), float(ends[1])
 
 
-def _bit(rows: RowLaw, name: str) -> bool:
+def is_bit(rows: RowLaw, name: str) -> bool:
+    """Whether a column of rows is 0 or 1."""
     return _ends(rows, name) == (0.0, 1.0)
