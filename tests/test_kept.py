@@ -106,10 +106,11 @@ def test_settings_are_as_before_afterwards(home):
         jax.config.update("jax_enable_compilation_cache", before)
 
 
-@pytest.mark.parametrize("which", ["confide", "programs"])
-def test_a_folder_that_others_can_write_to_is_not_used(home, which):
+@pytest.mark.parametrize("above", [0, 1, 2])
+def test_a_folder_that_others_can_write_to_is_not_used(home, above):
+    """Of programs, of ours, and that of all caches, where another of our name could be put."""
     found = Path(_kept.folder())
-    (found if which == "programs" else found.parent).chmod(0o770)
+    [found, *found.parents][above].chmod(0o770)
     _kept.folder.cache_clear()
     assert _kept.folder() is None
 

@@ -84,7 +84,7 @@ def folder() -> str | None:
         ours = (given if given.is_absolute() else Path("~/.cache").expanduser()) / "confide"
         programs = ours / f"programs-{_processor()}"
         ours.parent.mkdir(parents=True, exist_ok=True)
-        for each in (ours, programs):
+        for each in (ours.parent, ours, programs):  # who can write to the first could put another in the place of ours
             each.mkdir(mode=0o700, exist_ok=True)
             if not _private(each):
                 return None
