@@ -61,6 +61,28 @@ def test_values_and_slopes(name):
     np.testing.assert_allclose(slopes, differences, rtol=2e-4, atol=2e-4)
 
 
+def test_bits_are_those_of_enumeration():
+    """Σ_n Σ_k C(n, k) θ^k (1 − θ)^{n−k} g(y₀ − n) g(y₁ − k), and its slope: no record, one, two, three, and eighty."""
+    thetas = np.asarray([0.5, 0.3, 0.5, 0.9, 0.4])
+    values = np.asarray([[0.0, 0.0], [1.0, 0.0], [2.0, 2.0], [3.0, 1.0], [80.0, 31.0]])
+    n = np.arange(400)[:, None]
+    k = np.arange(400)[None]
+    step = 1e-5
+
+    def log_p(theta, y):
+        law = stats.binom.pmf(k, n, theta)
+        noise = stats.dlaplace.pmf(y[0] - n, 0.25) * stats.dlaplace.pmf(y[1] - k, 0.25)
+        return np.log(np.sum(law * noise))
+
+    with jax.enable_x64(True):
+        law = jax.jit(jax.vmap(jax.value_and_grad(lambda theta, y: BITS.distribution(theta).log_prob(y))))
+        found, slopes = (np.asarray(part) for part in law(jnp.asarray(thetas), jnp.asarray(values)))
+    exact = [log_p(theta, y) for theta, y in zip(thetas, values, strict=True)]
+    rise = [(log_p(t + step, y) - log_p(t - step, y)) / (2 * step) for t, y in zip(thetas, values, strict=True)]
+    np.testing.assert_allclose(found, exact, atol=1e-9)
+    np.testing.assert_allclose(slopes, rise, atol=1e-6)
+
+
 @pytest.mark.slow
 def test_slopes_in_the_published_numbers():
     """Of a continuum: a value that is not observed may be sampled, too."""
