@@ -37,7 +37,7 @@ def script_of(page, place=0):
 
 def cells(page, caption):
     """The texts of a table's body."""
-    table = re.search(rf"<caption>{caption}.*?<tbody>(.*?)</tbody>", page, re.DOTALL)[1]
+    table = re.search(rf"<caption>{caption}.*?<tbody[^>]*>(.*?)</tbody>", page, re.DOTALL)[1]
     rows = re.findall(r"<tr.*?</tr>", table, re.DOTALL)
     return [
         [html.unescape(re.sub("<.*?>", "", each)) for each in re.findall(r"<t[hd].*?</t[hd]>", row)] for row in rows
@@ -266,7 +266,7 @@ def test_every_family_that_is_offered_has_a_prior_and_a_picture(name):
     state = settled(PageState(population=name))
     kind, told = compute("know", state, "")
     assert kind == "done", told
-    assert "<svg" in told.drawings[0].svg
+    assert "<svg" in told.drawings[0].wide
 
 
 def test_what_is_taken_along_is_what_was_chosen(client, tmp_path):

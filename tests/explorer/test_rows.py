@@ -51,14 +51,14 @@ def test_the_second_screen_ranks_lists_of_expressions_as_a_closed_form_does(clie
     for name, scales in {"mean age, weight": (1.0, 1.0), "mean age / 2, weight": (0.5, 1.0)}.items():
         width = 16.0 * sum(scales)
         b = width / 500  # Laplace noise at ε = 1 for the L1 norm of both widths
-        for scale, told in zip(scales, rows[name][5:7], strict=True):
+        for scale, told in zip(scales, rows[name][4:6], strict=True):
             expected = (1.0 / (1.0 / (1.0 / 500 + 2.0 * (b / scale) ** 2) + prior)) ** 0.5
             # what the prior knows is told by the quartiles of 256 points
             assert float(told) == pytest.approx(expected, rel=2e-3), name
     assert "best linear combination" in page
     printed = run(script_of(page))
-    assert all(each in printed for row in rows.values() for each in row[5:7])
-    assert rows["mean age, weight"][5] in by_command(page)
+    assert all(each in printed for row in rows.values() for each in row[4:6])
+    assert rows["mean age, weight"][4] in by_command(page)
 
 
 def test_usual_statistics_are_compared_where_none_is_listed():
@@ -166,7 +166,7 @@ def test_every_form_is_a_population_with_a_prior_and_a_picture(form):
     plan, errors = read_plan(state)
     assert not errors and plan.population_words == told
     kind, answer = compute("know", state, "")
-    assert kind == "done" and "<svg" in answer.drawings[0].svg, answer
+    assert kind == "done" and "<svg" in answer.drawings[0].wide, answer
 
 
 def test_four_columns_and_no_more():
