@@ -173,6 +173,10 @@ WRONG = {
 }  # fmt: skip
 
 
+#: rows on the second screen and after it, and a private n: what is assumed of them, and the fields that they have there
+_LINE = {"column": "pain", "column_b": "dose", "rows": "linear_regression"}
+_APART = {"column": "age", "population": "normal_mean", "column_b": "visits", "population_b": "poisson"}
+_PRIVATE = {"counting": "private", "population": "bernoulli"}
 #: what is said beside, so that the field is there
 BESIDE = {
     "know": {},
@@ -184,13 +188,31 @@ BESIDE = {
              "low": "0", "high": "10", "low1": "-1", "high1": "1", "low2": "1", "high2": "2",
              "family_b": "linear_regression.covariate", "low_b": "-4", "high_b": "4", "low1_b": "-1", "high1_b": "1",
              "low2_b": "-2", "high2_b": "2"},
+    "rows ranked": _LINE,
+    "rows' worth": _LINE | {"pick": "mean pain, dose"},
+    "columns' worth": _APART | {"pick": "mean age, visits"},
+    "a row's number": _LINE | {"value": "1, 2", "scale": "1", "published": "mean pain, dose"},
+    "private": _PRIVATE,
+    "private ranked": _PRIVATE,
+    "private worth": _PRIVATE | {"pick": "sum 1, x"},
     "apart": {"column": "age", "population": "normal_mean", "family": "normal_mean", "low1": "-1", "high1": "1",
               "column_b": "share", "population_b": "normal_mean", "family_b": "normal_mean", "low_b": "0", "high_b": "1",
               "low1_b": "0.1", "high1_b": "0.5", "column_c": "visits", "population_c": "poisson", "family_c": "poisson",
               "low_c": "0", "high_c": "20", "low1_c": "1", "high1_c": "2"},
 }  # fmt: skip
-#: of rows, which the first screen is told of
+#: of rows and of a private n, with the screen that each is on
+SCREEN = {
+    "line": "know", "apart": "know", "rows ranked": "statistic", "rows' worth": "worth", "columns' worth": "worth",
+    "a row's number": "number", "private": "know", "private ranked": "statistic", "private worth": "worth",
+}  # fmt: skip
 WRONG_ROWS = {
+    "rows ranked": {"statistics": "mean height\nmean pain", "level": "0"},
+    "rows' worth": {"pick": "mean pain on height=0:1", "n": "0", "sd1": "-1", "sd2": "x", "sd3": "0"},
+    "columns' worth": {"pick": "median age", "sd1": "nan", "sd2": "-1"},
+    "a row's number": {"published": "mean height", "value": "1, 2, 3", "count": "0.5"},
+    "private": {"n": "none", "counting": "secret"},
+    "private ranked": {"statistics": "mean x\nmedian x"},
+    "private worth": {"pick": "mean x", "n": "-3", "sd1": "0"},
     "line": {"column": "a b", "column_b": "dose!", "low_b": "x", "high_b": "-9", "low1_b": "none", "high1_b": "-2",
              "low2_b": "much", "high2_b": "-3", "low2": "0", "high1": "-1", "column_c": "pain", "rows": "circle"},
     "apart": {"column": "1st", "population": "normale", "known_b": "?", "high_b": "-1", "high1_b": "0.05",
@@ -199,7 +221,7 @@ WRONG_ROWS = {
 EACH_WRONG = [
     (screen, beside, name, text)
     for screens in ({screen: (screen, each) for screen, each in WRONG.items()},
-                    {beside: ("know", each) for beside, each in WRONG_ROWS.items()})
+                    {beside: (SCREEN[beside], each) for beside, each in WRONG_ROWS.items()})
     for beside, (screen, each) in screens.items()
     for name, text in each.items()
 ]  # fmt: skip
@@ -225,6 +247,12 @@ def test_all_that_is_wrong_is_said_at_once(idle):
     wrong = BESIDE["line"] | {"column_b": "a b", "low": "a", "high_b": "-9", "low1": "b", "high2_b": "-5"}
     page = idle.get("/know", params=wrong).text
     assert set(re.findall(r'id="(\w+)-wrong"', page)) == {"column_b", "low", "high_b", "low1", "high2_b"}
+
+
+def test_what_privacy_means_is_said_whatever_else_is_wrong(idle):
+    page = idle.get("/know", params={"low": "a", "n": "many"}).text
+    assert "73.1% of the time" in page and "What is marked is to be mended" in page
+    assert "of the time" not in idle.get("/know", params={"level": "-1"}).text
 
 
 def test_delta_has_its_own_message(idle):

@@ -13,7 +13,8 @@ import confide as cf
 from confide_cli.build import channel_of
 from confide_cli.study import Arguments
 from confide_explorer.pages import settled, view
-from confide_explorer.reading import read_channel, read_channels, read_plan
+from confide_explorer.reading import read_channel, read_channels, read_plan, read_wanted
+from confide_explorer.screens.know import likely
 from confide_explorer.screens.statistic import command_of
 from confide_explorer.scripts import channel_file, words_of
 from confide_explorer.state import PageState
@@ -59,6 +60,29 @@ def test_the_second_screen_ranks_lists_of_expressions_as_a_closed_form_does(clie
     printed = run(script_of(page))
     assert all(each in printed for row in rows.values() for each in row[4:6])
     assert rows["mean age, weight"][4] in by_command(page)
+
+
+def test_what_lies_at_zero_is_zero():
+    """A coefficient "between 0 and 1": its lower quantile is 7e-7 by the six digits of the prior."""
+    plan, _ = read_plan(settled(PageState(**LINE)))
+    assert sorted(likely(plan)[:, 1].tolist()) == [0.0, 0.5, 1.0]
+    plan, _ = read_plan(PageState(low1="1e-9", high1="1"))
+    assert likely(plan)[0, 0] == pytest.approx(1e-9, rel=1e-3)  # and a scale may be as small as it likes
+
+
+def test_the_accuracy_of_a_coefficient_can_be_asked_for(idle):
+    state = settled(PageState(**LINE, pick="mean pain, dose", sd2="0.1"))
+    plan, _ = read_plan(state)
+    assert read_wanted(state, plan) == ({"coefficients[0]": 0.1}, {})
+    assert 'for="sd2">coefficients[0], to ±' in idle.get("/worth", params=LINE | {"pick": "mean pain, dose"}).text
+
+
+def test_what_is_the_same_in_all_rows_is_told_once(client):
+    page = client.get("/statistic", params=APART | BOTH | WIDE).text
+    names = re.findall(r'role="columnheader">(.*?)<', page.partition("Ranked, the best first</caption>")[2])
+    assert names[:3] == ["channel", "expected variance", "information"] and "method" not in names
+    assert "efficiency" not in names  # which rows of several columns have none of
+    assert "In all rows, method (how the information was computed): normal." in page
 
 
 def test_usual_statistics_are_compared_where_none_is_listed():
@@ -108,6 +132,16 @@ def test_the_third_screen_reads_costs_off_its_curves(client):
     n, epsilon = np.array([500.0, printed[1]]), np.array([printed[0], 1.0])
     b = 8.0 * 4.0 / (n * epsilon)
     assert (1.0 / (1.0 / (1.0 / n + 2.0 * b**2) + prior)) ** 0.5 == pytest.approx(0.1, rel=0.02)
+
+
+@pytest.mark.slow
+def test_what_a_coefficient_costs_is_read_off(client):
+    query = LINE | {"kind": "gdp", "pick": "mean pain / 5, (pain / 5) * (dose / 4) with gaussian", "sd2": "0.1"}
+    page = html.unescape(client.get("/worth", params=query).text)
+    printed = [float(each) for each in run(script_of(page)).splitlines()[-2:]]
+    least, fewest = cells(page, "What it costs")
+    assert least[1] == f"about μ = {printed[0]:.3g}" and fewest[1] == f"about {printed[1]:,.0f} records"
+    assert f"or about {printed[1]:,.0f} records under μ = 1." in page
 
 
 @pytest.mark.parametrize("private", [False, True])
