@@ -67,7 +67,7 @@ class Explorer:
         """A screen: what was typed, what is wrong with it, and what was found if it is soon found."""
         shown = view(name, state, text, errors or {}, typed)
         jobs = [self.jobs.ask(task, told, given) for task, told, given in shown.tasks]
-        until = time.monotonic() + self.patience
+        until = time.monotonic() + self.patience * self.jobs.warm
         for job in jobs:
             job.over.wait(max(0.0, until - time.monotonic()))
         return HTMLResponse(self._render(shown, jobs), 422 if errors else 200)

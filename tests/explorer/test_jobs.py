@@ -117,8 +117,24 @@ def test_another_privacy_level_is_ranked_at_once():
 
 
 def test_the_first_page_is_there_at_once():
-    """A page waits 0.6 s for what it computes, and a second is what it may take."""
-    client = client_of(AtOnce(never=True))
+    """A second is what it may take: it waits for nothing while no worker has computed anything, and then for little."""
+    waiting = AtOnce(never=True)
+    client = client_of(waiting)
     began = time.process_time()
     assert client.get("/know").status_code == 200
     assert time.process_time() - began < 0.4
+    for warm, patience in ((False, 60.0), (True, 0.25)):
+        waiting.warm, client.explorer.patience = warm, patience
+        began = time.monotonic()
+        client.get("/know")
+        spent = time.monotonic() - began
+        assert spent >= 0.25 if warm else spent < 60.0
+
+
+def test_a_worker_that_has_computed_is_waited_for(jobs):
+    assert not jobs.warm
+    assert jobs.ask("know", PageState()).over.wait(200)
+    until = time.monotonic() + 20
+    while not jobs.warm and time.monotonic() < until:
+        time.sleep(0.01)
+    assert jobs.warm

@@ -208,7 +208,7 @@ SCREEN = {
 WRONG_ROWS = {
     "rows ranked": {"statistics": "mean height\nmean pain", "level": "0"},
     "rows' worth": {"pick": "mean pain on height=0:1", "n": "0", "sd1": "-1", "sd2": "x", "sd3": "0"},
-    "columns' worth": {"pick": "median age", "sd1": "nan", "sd2": "-1"},
+    "columns' worth": {"pick": "mean age * height", "sd1": "nan", "sd2": "-1"},
     "a row's number": {"published": "mean height", "value": "1, 2, 3", "count": "0.5"},
     "private": {"n": "none", "counting": "secret"},
     "private ranked": {"statistics": "mean x\nmedian x"},
