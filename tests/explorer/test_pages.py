@@ -306,6 +306,10 @@ def test_what_is_taken_along_is_what_was_chosen(client, tmp_path):
     plan, _ = read_plan(PageState())
     assert channel_of(Arguments(tmp_path / "channel.toml", {})) == read_channel("mean abs(x)", plan)
     assert "write the exact one" in file.text and "--column 'age now'" in page
+    told = re.sub("<.*?>", "", re.search(r"On the command line.*?<pre[^>]*>(.*?)</pre>", page, re.DOTALL)[1])
+    assert [line.split()[:2] for line in told.splitlines()] == [["confide", "compare"], ["confide", "release"]]
+    for line in told.splitlines():  # an option and its value stay together, and belong to one command
+        assert page.count(f'<span class="option">{line[line.index(" --") + 1 :].partition(" --")[0]}</span>') >= 1
     report = client.get(f"/take/report.html?{query}")
     assert "<h1>" in report.text and "attachment" in report.headers["content-disposition"]
     assert cells(client.get(f"/statistic?{TWO}").text, "Ranked")[0][5] in run(
