@@ -32,6 +32,8 @@ SCREENS = {
     "number": "What does this number say?",
     "take": "Take it with you",
 }
+#: what the first screen asks for and others too
+_ASKED = {"statistic": ("kind", "level", "delta"), "worth": ("kind", "level", "delta", "n")}
 Task = tuple[str, PageState, str]
 
 
@@ -108,12 +110,9 @@ class View:
 
     @property
     def elsewhere(self) -> dict[str, str]:
-        """What is wrong on the first screen, where another one is shown."""
-        return (
-            {name: told for name, told in self.errors.items() if name in (*KNOWN, "column")}
-            if self.name != "know"
-            else {}
-        )
+        """What is wrong on the first screen and is not asked for on this one."""
+        asked = (*KNOWN, "column") if self.name == "know" else _ASKED.get(self.name, ())
+        return {name: told for name, told in self.errors.items() if name in (*KNOWN, "column") and name not in asked}
 
 
 def view(name: str, state: PageState, text: str, errors: dict[str, str], typed: str) -> View:

@@ -255,6 +255,14 @@ def test_what_privacy_means_is_said_whatever_else_is_wrong(idle):
     assert "of the time" not in idle.get("/know", params={"level": "-1"}).text
 
 
+def test_what_is_wrong_on_another_screen_is_said_with_the_way_there(idle):
+    page = idle.get("/statistic", params={"n": "many", "level": "0"}).text
+    alert = re.search(r'role="alert">(.*?)</div>', page, re.DOTALL)[1]
+    assert "Mend it on the first screen" in alert and "“many”" in alert
+    assert "“0”" not in alert and 'id="level-wrong"' in page  # for which there is a field here
+    assert "at first cannot be used" not in idle.get("/worth", params={"n": "many", "level": "0"}).text
+
+
 def test_delta_has_its_own_message(idle):
     assert 'id="delta-wrong"' in idle.get("/know?kind=approx&delta=2").text
     assert 'id="delta-wrong"' in idle.get("/know?kind=approx&delta=small").text
