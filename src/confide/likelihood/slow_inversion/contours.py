@@ -68,9 +68,14 @@ class Record:
 
     def saddles(self, n: int, variance: float, furthest: float, limit: float) -> Saddles:
         """Their tables, by laws summed up in cells, which is good enough to choose contours by."""
-        # as many nodes in each: cells of one width would sum up all of a law that is narrow beside its bounds
-        cell = np.empty(self.s.size, dtype=int)
-        cell[np.argsort(self.s, kind="stable")] = np.arange(self.s.size) * _CELLS // max(self.s.size, _CELLS)
+        # a third of the cells hold as many nodes each, a third as much mass, a third are as wide: nodes crowd at
+        # singularities, mass may be narrow beside its bounds, and tilts go where there is hardly any
+        order = np.argsort(self.s, kind="stable")
+        size, ranked, mass = self.s.size, self.s[order], self.weights.sum(axis=0)[order]
+        along = np.arange(size) / size + (np.cumsum(mass) - mass) / mass.sum()
+        along += (ranked - ranked[0]) / (ranked[-1] - ranked[0] + 1e-300)
+        cell = np.empty(size, dtype=int)
+        cell[order] = np.clip(along / 3.0 * _CELLS, 0, _CELLS - 1).astype(int)
         summing = sparse.csr_array((np.ones(cell.size), (np.arange(cell.size), cell)), shape=(cell.size, _CELLS))
         mass, first = self.weights @ summing, (self.weights * self.s) @ summing
         # a cell without mass is anywhere among the others
