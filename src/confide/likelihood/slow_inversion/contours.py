@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.special import logsumexp
 
 from confide.likelihood.inversion.atoms import nearest_atom
 from confide.likelihood.inversion.saddles import Saddles, saddles
@@ -123,9 +122,8 @@ def contours(transform: NoiseTransform, n: int, step: float, record: Record, y: 
         """
         if crossed == 0:
             return False
-        held = record.weights[theta] > 0
         tilts = np.stack([2.0 * tau, crossed * pole])
-        log_m = n * logsumexp(tilts[:, None] / n * record.s[held], b=record.weights[theta, held], axis=1)
+        log_m = n * _log_mean_exp(tilts / n, record.s, record.weights[theta])
         nearest = ranked[run.start if crossed > 0 else run.stop - 1]
         beside = float(np.diff(log_m - tilts * nearest)[0])
         return -beside - 2.0 * math.pi / step * abs(tau) > _NOTICED
@@ -148,3 +146,11 @@ def contours(transform: NoiseTransform, n: int, step: float, record: Record, y: 
                 tau = max(tau, 0.0) if value >= middle else min(tau, 0.0)
             add(theta, table, slice(start, stop), tau, 0.0)
     return found
+
+
+def _log_mean_exp(tilts: Floats, s: Floats, weights: Floats) -> Floats:
+    """log Σ w e^{κs} of each tilt κ: by the largest term, and not the largest e^{κs}, whose weight may be next to nothing."""
+    with np.errstate(divide="ignore"):
+        log_terms = tilts[:, None] * s + np.log(weights)
+    top = log_terms.max(axis=1, keepdims=True)
+    return np.asarray(np.log(np.sum(np.exp(log_terms - top), axis=1)) + top[:, 0])
