@@ -45,7 +45,7 @@ Floats = NDArray[np.float64]
 
 
 #: cells by which rounded means are computed, at how many θ at most, and the error that is let pass: .03 seconds each
-#: before they are inverted with more frequencies, which takes longer and may not settle; .2 and .7 seconds each afterwards
+#: before they are inverted with more frequencies, which takes longer and may not settle; .2 and .7 afterwards
 _QUICK, _CAREFUL = (2**11, 1000, 2e-9), ((2**16, 32, SETTLED_SLOWLY), (2**18, 8, SETTLED_SLOWLY))
 #: the error of an inversion of the tails of a rounded mean that is let pass
 _BY_TAILS = 2e-9

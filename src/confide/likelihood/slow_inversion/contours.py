@@ -149,7 +149,7 @@ def contours(transform: NoiseTransform, n: int, step: float, record: Record, y: 
 
 
 def _log_mean_exp(tilts: Floats, s: Floats, weights: Floats) -> Floats:
-    """log Σ w e^{κs} of each tilt κ: by the largest term, and not the largest e^{κs}, whose weight may be next to nothing."""
+    """log Σ w e^{κs} of each tilt κ: by the largest term: the weight of the largest e^{κs} may be next to nothing."""
     with np.errstate(divide="ignore"):
         log_terms = tilts[:, None] * s + np.log(weights)
     top = log_terms.max(axis=1, keepdims=True)
