@@ -135,6 +135,24 @@ def test_the_third_screen_reads_costs_off_its_curves(client):
 
 
 @pytest.mark.slow
+def test_several_numbers_of_somebody_else_about_rows_are_read(client):
+    """The one coefficient of a regression is a vector of one entry, whose prior could not be drawn."""
+    told = {"published": "mean pain / 5, (pain / 5) * (dose / 4), (pain / 5)**2", "value": "0.05, 0.04, 0.06"}
+    page = client.get("/number", params=LINE | told | {"scale": "0.004", "noise": "gaussian", "count": "1000"}).text
+    rows = cells(page, "In full")
+    assert [row[0] for row in rows] == ["intercept", "coefficients", "variance"]
+    # E pain·dose is the coefficient times the variance of a dose, which is assumed
+    assert float(rows[1][1]) == pytest.approx(0.04 * 20 / (2.0 / norm.ppf(0.95)) ** 2, rel=0.1)
+    told = run(script_of(page))
+    for name, estimate, *_ in rows:  # to as many digits as its uncertainty bears
+        assert float(re.search(rf"{name}: ([\d.]+)", told)[1]) == pytest.approx(float(estimate), abs=0.006)
+    # each number by the noise alone, and each parameter by everything
+    assert [row[0] for row in cells(page, "With 90% probability")] == ["the noise alone"] * 3 + [
+        "noise, clipping and sample"
+    ] * 3
+
+
+@pytest.mark.slow
 def test_what_a_coefficient_costs_is_read_off(client):
     query = LINE | {"kind": "gdp", "pick": "mean pain / 5, (pain / 5) * (dose / 4) with gaussian", "sd2": "0.1"}
     page = html.unescape(client.get("/worth", params=query).text)

@@ -53,7 +53,10 @@ def test_each_screen_on_a_desk_and_on_a_phone(tab, path, shows, phone):
         assert picture.evaluate("element => element.currentSrc").endswith("/narrow.svg" if phone else "/wide.svg")
     for table in page.get_by_role("table").all():
         assert not table.locator("xpath=..").evaluate("element => element.scrollWidth > element.clientWidth + 1")
-        # however it is laid out
+        # no number goes over two lines, and however it is laid out it is a table
+        numbers = table.get_by_role("cell").filter(has_text=re.compile(r"^[\d.,]+%?$"))
+        lines = "each => each.map(cell => { const all = document.createRange(); all.selectNodeContents(cell); return all.getClientRects().length; })"
+        assert set(numbers.evaluate_all(lines)) <= {1}
         assert table.get_by_role("columnheader").count() > 1 and table.get_by_role("rowheader").count() > 0
     assert page.get_by_role("heading", level=1).count() == 1
     assert not wide(page)
