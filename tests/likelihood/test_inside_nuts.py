@@ -98,16 +98,19 @@ def with_records(published=None, ward=WARD):
 def test_the_hierarchy_is_calibrated():
     count, draws = 200, 99
     rng, ranks = np.random.default_rng(4), []
-    chains = MCMC(
-        NUTS(wards), num_warmup=300, num_samples=5 * draws, thinning=5, progress_bar=False, jit_model_args=True
-    )
+
+    @jax.jit  # one program: chains that are run again compile again, and two hundred times are more than memory maps hold
+    def drawn(key, values):
+        chains = MCMC(NUTS(wards), num_warmup=300, num_samples=5 * draws, thinning=5, progress_bar=False)
+        chains.run(key, values)
+        return chains.get_samples()
+
     with jax.enable_x64(True):
         for _ in range(count):
             centre, spread = rng.normal(-1.0, 1.0), abs(rng.normal(0.0, 0.5))
             share = 1 / (1 + np.exp(-(centre + spread * rng.normal(size=8))))
             values = rng.binomial(120, share) / 120 + rng.laplace(0.0, float(WARD.channel.law.noise.scale), 8)
-            chains.run(jax.random.key(int(rng.integers(2**31))), jnp.asarray(values))
-            found = chains.get_samples()
+            found = drawn(jax.random.key(int(rng.integers(2**31))), jnp.asarray(values))
             kept = (found["centre"], found["spread"], found["share"][:, 0])
             ranks.append(
                 [

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
-_PER_SPREAD = 6.4  # frequencies per 1/sd(y): steps that alias at 40 sd
+PER_SPREAD = 6.4  # frequencies per 1/sd(y): steps that alias at 40 sd
 FIRST = 96  # frequencies to begin with: they reach t = 15/sd
 _GROUP = 1.5  # largest ratio of spreads in a group of θ
 #: what may be cut off, relative to p, and how far a shorter step may move log p
@@ -100,7 +100,7 @@ def frequency_grid(transform: NoiseTransform, spread: Any, n: float) -> Frequenc
     """Steps of the frequency for a group of laws, where `spread` is the smallest standard deviation of s."""
     xp: Any = jnp if isinstance(spread, jax.Array) else np  # numbers that are known need no compiled program
     spread = xp.sqrt((spread / math.sqrt(n)) ** 2 + transform.variance)
-    step = 1.0 / (_PER_SPREAD * spread)
+    step = 1.0 / (PER_SPREAD * spread)
     if not transform.crossable:  # keep the contour well between the poles
         step = xp.minimum(step, 2.0 * xp.pi * transform.pole / 70.0)
     h = lattice_period(transform)

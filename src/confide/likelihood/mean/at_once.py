@@ -8,18 +8,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from confide.likelihood.inversion.atoms import atom_values
-from confide.likelihood.inversion.contour import log_beyond
+from confide.likelihood.inversion.contour import FrequencyGrid, log_beyond
+from confide.likelihood.inversion.frequencies import PER_SPREAD, Group
 from confide.likelihood.noise.transform import GaussianTransform, LaplaceTransform, NoiseTransform
 from confide.likelihood.slow_inversion.contours import Contour, Record, contours
-
-if TYPE_CHECKING:
-    from confide.likelihood.inversion.frequencies import Group
 
 Floats = NDArray[np.float64]
 Complexes = NDArray[np.complex128]
@@ -28,6 +26,8 @@ Complexes = NDArray[np.complex128]
 _SHORTER = 0.7
 #: |M|² − 1 and |M| where M vanishes, as a fair coin's does at half its period: its n-th power is nothing
 _LEAST, _VANISHED = -1.0 + 1e-15, 1e-100
+#: steps to a saddlepoint that is known to some percent
+_NEWTON = 4
 
 
 def serves(transform: NoiseTransform | None) -> bool:
@@ -45,13 +45,14 @@ def invert_at_once(group: Group, thetas: Floats, y: Floats, *, scores: bool = Tr
     atoms = atom_values(model.population, model.channel.statistic) - reference
     log_prob, error = np.empty(y.shape), np.empty(y.shape)
     score = np.empty((*y.shape, changes.shape[1]))
-    turns = _turns(group, s) if s.ndim == 1 else ()
+    grid, frequencies, n = group.inversion.grid, group.inversion.frequencies, float(group.inversion.n)
+    turns = _turns(grid, frequencies, n, s) if s.ndim == 1 else ()
     for row in range(many):
         # nodes that move are as many at each θ, and some of them only fill up
         held = slice(None) if s.ndim == 1 else (weights[row] > 0) | np.any(changes[row] != 0, axis=0)
         values = s if s.ndim == 1 else s[row, held]
         record = Record(values, weights[row : row + 1, held], 0, atoms, changes[row : row + 1, :, held])
-        found = _Mean(group, record, turns or _turns(group, values))(y[row] - reference)
+        found = _Mean(group, record, turns or _turns(grid, frequencies, n, values))(y[row] - reference)
         log_prob[row], error[row], score[row] = found.log_prob, found.error, found.score
     return log_prob, error, score
 
@@ -65,9 +66,47 @@ class _Turns:
     imaginary: Floats
 
 
-def _turns(group: Group, s: Floats) -> tuple[_Turns, ...]:
-    """With the step of the group, and with the shorter one."""
-    grid, frequencies, n = group.inversion.grid, group.inversion.frequencies, float(group.inversion.n)
+def invert_far(group: Group, thetas: Floats, y: Floats, asked: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+    """log p and a bound on its error at those pairs of (B, Y) that are asked for: each has a step of its own.
+
+    For noise without poles.
+
+    The law that is tilted to a value far from the mean is wider or narrower than the law itself, whose step then
+    aliases, or ends too early.
+    """
+    many, model, n = len(thetas), group.model, float(group.inversion.n)
+    reference, variance = float(group.inversion.reference), float(group.inversion.transform.variance)
+    weights = np.asarray(group.nodes(thetas).weights)
+    s = np.broadcast_to(np.asarray(group.nodes(thetas).s) - reference, weights.shape)
+    atoms = atom_values(model.population, model.channel.statistic) - reference
+    log_prob, error = np.full(y.shape, -np.inf), np.full(y.shape, np.inf)
+    for row in range(many):
+        held = weights[row] > 0
+        record = Record(s[row, held], weights[row : row + 1, held], 0, atoms, np.empty((1, 0, int(held.sum()))))
+        values = y[row] - reference
+        (table,) = record.saddles(int(n), variance, float(np.max(np.abs(values))), math.inf).each()
+        for column in np.flatnonzero(asked[row]):
+            value = float(values[column])
+            tau, spread = _saddle(record, float(table.tau(value)), value, n, variance)
+            contour = Contour(0, np.zeros(1, dtype=int), tau, 0.0, True)
+            turns = _turns(FrequencyGrid(1.0 / (PER_SPREAD * spread)), group.inversion.frequencies, n, record.s)
+            found = _Mean(group, record, turns).along(contour, values[column : column + 1])
+            log_prob[row, column], error[row, column] = found.log_prob[0], found.error[0]
+    return log_prob, error
+
+
+def _saddle(record: Record, tau: float, y: float, n: float, variance: float) -> tuple[float, float]:
+    """τ at which the tilted mean, moved along by the noise, is y, from one that is near; and the spread there."""
+    for _ in range(_NEWTON):
+        tilted, _, _ = _tilted(record, tau / n)
+        mean = float(tilted @ record.s)
+        spread = math.sqrt(float(tilted @ (record.s - mean) ** 2) / n + variance)
+        tau += (y - mean - variance * tau) / spread**2
+    return tau, spread
+
+
+def _turns(grid: FrequencyGrid, frequencies: int, n: float, s: Floats) -> tuple[_Turns, ...]:
+    """With the step of the grid, and with the shorter one."""
     found = []
     for share in (1.0, _SHORTER):
         t = np.asarray(share * float(grid.step) * np.arange(math.ceil(frequencies / share) + 1), dtype=np.float64)
@@ -98,12 +137,16 @@ class _Mean:
         log_prob, error, score = np.empty(y.size), np.empty(y.size), np.empty((y.size, len(self._slopes)))
         for contour in contours(inversion.transform, int(inversion.n), float(inversion.grid.step), self.record, y):
             at = contour.which
-            coarse, fine = (self._along(contour, y[at], turns) for turns in self.turns)
-            known = np.isfinite(coarse.log_prob) & np.isfinite(fine.log_prob) & contour.fits
-            apart = np.where(known, coarse.log_prob, 0.0) - np.where(known, fine.log_prob, 0.0)
-            error[at] = np.where(known, np.abs(apart) + fine.error, np.inf)
-            log_prob[at], score[at] = fine.log_prob, fine.score
+            found = self.along(contour, y[at])
+            log_prob[at], error[at], score[at] = found.log_prob, found.error, found.score
         return _Found(log_prob, error, score)
+
+    def along(self, contour: Contour, y: Floats) -> _Found:
+        """Values that share a contour, with both steps of the frequency."""
+        coarse, fine = (self._along(contour, y, turns) for turns in self.turns)
+        known = np.isfinite(coarse.log_prob) & np.isfinite(fine.log_prob) & contour.fits
+        apart = np.where(known, coarse.log_prob, 0.0) - np.where(known, fine.log_prob, 0.0)
+        return _Found(fine.log_prob, np.where(known, np.abs(apart) + fine.error, np.inf), fine.score)
 
     @property
     def _slopes(self) -> Floats:

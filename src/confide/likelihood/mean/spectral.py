@@ -192,11 +192,23 @@ def _require_decay(model: Model, values: Floats, log_prob: Floats, cut: Floats) 
 
 def _decide(group: Group, lost: NDArray[np.bool_], values: Floats, result: Floats, cut: Floats) -> None:
     """Put log p and its error at the θ and values of the pairs that are lost where they belong."""
-    rows = group.index[np.any(lost, axis=1)]
-    columns = np.flatnonzero(np.any(lost, axis=0))
-    y = np.broadcast_to(values[columns], (len(rows), len(columns)))
-    thetas = group.thetas[np.any(lost, axis=1)]
-    result[np.ix_(rows, columns)], cut[np.ix_(rows, columns)] = invert_slowly(group, thetas, y)
+    transform = group.inversion.transform
+    if at_once.serves(transform) and np.isinf(transform.pole) and not group.slow:
+        rows, thetas, y = _rectangle(group, lost, values)
+        far, error = at_once.invert_far(group, thetas, y, lost[np.any(lost, axis=1)][:, np.any(lost, axis=0)])
+        sure = error < SETTLED
+        result[rows], cut[rows] = np.where(sure, far, result[rows]), np.where(sure, 0.0, cut[rows])
+        lost = _lost(result, cut)[group.index]
+    if np.any(lost):
+        rows, thetas, y = _rectangle(group, lost, values)
+        result[rows], cut[rows] = invert_slowly(group, thetas, y)
+
+
+def _rectangle(group: Group, lost: NDArray[np.bool_], values: Floats) -> tuple[Any, Floats, Floats]:
+    """All θ and values of which a pair is lost: where they belong, the θ, and the values at each of them."""
+    of_thetas, columns = np.any(lost, axis=1), np.flatnonzero(np.any(lost, axis=0))
+    y = np.broadcast_to(values[columns], (int(of_thetas.sum()), len(columns)))
+    return np.ix_(group.index[of_thetas], columns), group.thetas[of_thetas], y
 
 
 def _one_by_one(group: Group, thetas: Floats, values: Floats) -> tuple[Floats, Floats]:
