@@ -44,8 +44,9 @@ def curves(posterior: Posterior) -> list[Curve]:
         low, high = (np.ravel(end) for end in ends[name])
         for j in range(draws.shape[1]):
             label = name if draws.shape[1] == 1 else f"{name}[{j}]"
-            theta, density = _density(posterior, draws[:, j])
-            prior = _prior(posterior.prior.parts[position], theta, j, draws.shape[1])
+            law = posterior.prior.parts[position]
+            theta, density = _density(posterior, draws[:, j], law if draws.shape[1] == 1 else None)
+            prior = _prior(law, theta, j, draws.shape[1])
             likelihood = None if prior is None or _grid(posterior) is None else _likelihood(theta, density, prior)
             found.append(Curve(label, theta, density, prior, likelihood, (float(low[j]), float(high[j]))))
     return found
@@ -67,18 +68,36 @@ def _likelihood(theta: Floats, density: Floats, prior: Floats) -> Floats | None:
     return np.asarray(ratio / np.trapezoid(ratio, theta))
 
 
-def _density(posterior: Posterior, draws: Floats) -> tuple[Floats, Floats]:
+def _density(posterior: Posterior, draws: Floats, law: Any) -> tuple[Floats, Floats]:
     grid = _grid(posterior)
     if grid is not None:
         at, exact, cdf = grid
         low, high = np.interp([0.0005, 0.9995], cdf, at)
         theta = np.linspace(low, high, _POINTS)
         return theta, np.interp(theta, at, exact)
+    low, high = np.quantile(draws, [0.005, 0.995])
+    theta = np.linspace(low, high, _POINTS)
+    return theta, _smoothed(draws, theta, law) if np.ptp(draws) > 0 else np.zeros_like(theta)
+
+
+def _smoothed(draws: Floats, theta: Floats, law: Any) -> Floats:
+    """A kernel estimate on the whole line, to which a positive parameter or a probability is carried.
+
+    On its own scale a kernel would put mass beyond the end of the parameter's space, and lose half the density there;
+    and one width would have to serve a peak and a long tail.
+    """
+    from numpyro.distributions import biject_to
     from scipy.stats import gaussian_kde
 
-    low, high = np.quantile(draws, [0.001, 0.999])
-    theta = np.linspace(low, high, _POINTS)
-    return theta, gaussian_kde(draws)(theta) if np.ptp(draws) > 0 else np.zeros_like(theta)
+    support = None if law is None else law.support
+    if support is not None and support.event_dim == 0 and not support.is_discrete:
+        with jax.enable_x64(True):
+            carry = biject_to(support)
+            free, at = np.asarray(carry.inv(draws)), carry.inv(theta)
+            stretch = np.asarray(carry.log_abs_det_jacobian(at, theta))
+        if np.all(np.isfinite(free)) and np.all(np.isfinite(stretch)):
+            return np.asarray(gaussian_kde(free)(np.asarray(at)) * np.exp(-stretch))
+    return np.asarray(gaussian_kde(draws)(theta))
 
 
 def _prior(prior: Any, theta: Floats, component: int, size: int) -> Floats | None:
