@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from confide._digits import around
+from confide._digits import around, within
 from confide.clipping import clippings, releases_of
 from confide.missing import asked_for
 from confide.plots.chains import chains, plot_chains
@@ -18,7 +18,7 @@ from confide.posterior import Posterior
 from confide.published import Release
 from confide.published.imputation import effect
 from confide.published.value import shown
-from confide.reporting.content import PageContent, Picture, content, of_population, within
+from confide.reporting.content import PageContent, Picture, content, of_population
 from confide.reporting.publishing import number_of_records
 from confide.reporting.source import Unwritable, source
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from confide._digits import around
+from confide._digits import around, within
 from confide.channel import Channel
 from confide.evenly import margin_if_even
 from confide.plots.counts import plot_counts
@@ -15,7 +15,7 @@ from confide.plots.noise import plot_answers, plot_spreads, spread_if_even, spre
 from confide.published import Release
 from confide.published.imputation import effect
 from confide.published.value import shown
-from confide.reporting.content import PageContent, Picture, content, within
+from confide.reporting.content import PageContent, Picture, content
 from confide.statistic import Statistic
 
 #: numbers that are still told in a sentence

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from confide._digits import within
 from confide.channel import Channel
 from confide.denoising import denoise
 from confide.errors import InvalidArgument
@@ -14,7 +15,7 @@ from confide.published import Release
 from confide.published.errors import FileError
 from confide.published.file import parse
 from confide.reporting import learning, publishing  # noqa: F401  # register their contents
-from confide.reporting.content import Picture, content, within
+from confide.reporting.content import Picture, content
 from confide.reporting.publishing import published
 from confide.reporting.script import script
 from confide.reporting.source import Unwritable, source
@@ -141,7 +142,11 @@ def _counts(release: Release, state: PageState) -> Answer:
         f"What the true counts were, each within its interval with 90% probability ({known.prior}; {known.totals}).",
         tables=(table("Counts", ("cell", "published", "estimate", "±", "90% interval"), rows),),
         drawings=(drawing(Picture(known.plot(), "The true counts, with 90% intervals.")),),
-        notes=(*_origin(release), f"Published: {published(release)}.", *str(release.channel).splitlines()),
+        notes=(
+            *_origin(release),
+            f"Published: {published(release)}.",
+            *release.channel.described("That is").splitlines(),
+        ),
         script=code,
     )
 
