@@ -45,8 +45,8 @@ Floats = NDArray[np.float64]
 
 
 #: cells by which rounded means are computed, at how many θ at most, and the error that is let pass: .03 seconds each
-#: before they are inverted with more frequencies, which takes longer and may not settle, and a second each afterwards
-_QUICK, _CAREFUL = (2**11, 1000, 2e-9), (2**16, 32, SETTLED_SLOWLY)
+#: before they are inverted with more frequencies, which takes longer and may not settle; .2 and .7 afterwards
+_QUICK, _CAREFUL = (2**11, 1000, 2e-9), ((2**16, 32, SETTLED_SLOWLY), (2**18, 8, SETTLED_SLOWLY))
 #: the error of an inversion of the tails of a rounded mean that is let pass
 _BY_TAILS = 2e-9
 
@@ -136,7 +136,8 @@ def _inverted(model: Model, thetas: Floats, values: Floats) -> Floats:
         if np.any(lost[group.index]):
             _decide(group, lost[group.index], values, result, cut)
     if cells:
-        _by_cells(model, thetas, values, result, cut, _CAREFUL)
+        for care in _CAREFUL:
+            _by_cells(model, thetas, values, result, cut, care)
     _require_decay(model, values, result, cut)
     return result
 
