@@ -47,9 +47,7 @@ def demo(folder: Path | None) -> None:
         told = _type("infer", "release.json", *known, "--report", "report.html")
     say("For judgement, what only the data holder can see:")
     error = visits.std(ddof=1) / np.sqrt(visits.size)
-    say(
-    say(f"  the mean of the {n} people is {visits.mean():.4g}: of the population without noise, to ± {error:.2g} (sd)")
-    )
+    say(f"  the mean of the {n} people is {visits.mean():.4g}; it tells the population's to ± {error:.2g} (sd)")
     say(f"  of the population's mean the analyst was told: {_line(told)}")
     say("  the mean of all 20,190 person-years of the experiment, of which these are every tenth, is 2.86")
     say(f"  the model is not the truth: its distribution function is off by up to {_misfit(visits):.3f}, and so the")

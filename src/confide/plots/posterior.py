@@ -81,23 +81,23 @@ def _density(posterior: Posterior, draws: Floats, law: Any) -> tuple[Floats, Flo
 
 
 def _smoothed(draws: Floats, theta: Floats, law: Any) -> Floats:
-    """A kernel estimate on the whole line, to which a positive parameter or a probability is carried.
+    """A kernel estimate that puts no mass beyond an end of the parameter's space: what would lie there is folded back.
 
-    On its own scale a kernel would put mass beyond the end of the parameter's space, and lose half the density there;
-    and one width would have to serve a peak and a long tail.
+    Of a parameter with one end, as a variance, kernels widen with the distance from it (they are of one width for
+    log(θ + c), c being the median), for one width does not serve both a peak and a long tail.
     """
-    from numpyro.distributions import biject_to
     from scipy.stats import gaussian_kde
 
-    support = None if law is None else law.support
-    if support is not None and support.event_dim == 0 and not support.is_discrete:
-        with jax.enable_x64(True):
-            carry = biject_to(support)
-            free, at = np.asarray(carry.inv(draws)), carry.inv(theta)
-            stretch = np.asarray(carry.log_abs_det_jacobian(at, theta))
-        if np.all(np.isfinite(free)) and np.all(np.isfinite(stretch)):
-            return np.asarray(gaussian_kde(free)(np.asarray(at)) * np.exp(-stretch))
-    return np.asarray(gaussian_kde(draws)(theta))
+    support = None if law is None or law.support.event_dim else law.support
+    low, high = (getattr(support, name, None) for name in ("lower_bound", "upper_bound"))
+    ends = [float(end) for end in (low, high) if end is not None]
+    at, free, stretch = theta, draws, np.ones_like(theta)
+    if low is not None and high is None:
+        c = float(np.median(draws)) - ends[0]
+        at, free = (np.log(each - ends[0] + c) for each in (theta, draws))
+        stretch, ends = 1.0 / (theta - ends[0] + c), [float(np.log(c))]
+    estimate = gaussian_kde(free)
+    return np.asarray(stretch * (estimate(at) + sum(estimate(2 * end - at) for end in ends)))
 
 
 def _prior(prior: Any, theta: Floats, component: int, size: int) -> Floats | None:

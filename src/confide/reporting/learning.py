@@ -119,12 +119,12 @@ def _told(summary: Any, names: Sequence[str]) -> str:
     for name, row in summary.iterrows():
         value, first, last = (within(row[each], row["sd"]) for each in ("mean", low, high))
         if len(summary) > _MOST_TOLD:
-            told.append(f"{name} between {first} and {last}")
+            told.append(f"{name} from {first} to {last}")
             continue
         ends = f"with 90% probability between {first} and {last}"
         told.append(f"{of_population([name])} is {value} ± {around(row['sd'])} (one standard deviation), and {ends}")
     if len(summary) > _MOST_TOLD:
-        return f"of the population's parameters lie, each with 90% probability, {', '.join(told)}."
+        return f"the population's parameters lie in these intervals, each with 90% probability: {'; '.join(told)}."
     return f"{'; '.join(told)}."
 
 

@@ -132,7 +132,9 @@ def _counts(release: Release) -> Picture:
     value, margin = np.asarray(release.value), release.channel.margin() or 0.0
     figure = plot_counts(release.channel.statistic.labels, value, np.stack([value - margin, value + margin], axis=1))
     told = "The published counts, and how far the noise alone may have moved each of them (90%)."
-    return Picture(figure, f"{told} What the true counts were, with totals that are known, is for `denoise`.")
+    return Picture(
+        figure, f"{told} What the true counts were, with totals that are known, is asked of `confide denoise`."
+    )
 
 
 def _facts(release: Release) -> dict[str, Any]:
