@@ -202,7 +202,7 @@ def _short(channel: Channel) -> str:
     statistic = channel.statistic
     s = ", ".join(str(transform) for transform in statistic.transforms)
     s = s if statistic.dimension == 1 else f"({s})"
-    noun = statistic.noun.removeprefix("the ")
+    noun = "each" if statistic.per_record else statistic.noun.removeprefix("the ")
     if isinstance(statistic.bounds, ColumnBounds):
         return f"{noun} {s} with {statistic.bounds}"
     low, high = statistic.bounds
