@@ -31,3 +31,15 @@ def as_known(value: float, spread: float) -> str:
     if abs(value) < 1e4 and wanted <= 3 - math.floor(math.log10(abs(value))):
         return f"{value:.4g}"
     return f"{value:.{max(0, wanted)}f}" if wanted <= 12 else f"{value:.4g}"
+
+
+def within(value: float, spread: float) -> str:
+    """A number to a tenth of the leading digit of its uncertainty.
+
+    >>> within(2.80491, 0.1066), within(0.0976, 0.0066), within(7232.7, 116.0)
+    ('2.80', '0.0976', '7233')
+    """
+    if not (math.isfinite(value) and math.isfinite(spread) and spread > 0):
+        return f"{value:.4g}"
+    digits = max(0, 1 - math.floor(math.log10(spread)))
+    return f"{value:.{digits}f}" if abs(value) < 1e9 and digits <= 12 else f"{value:.4g}"

@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 
 from confide import registry
-from confide._digits import around
 from confide._precision import float64
 from confide._random import as_key
 from confide.errors import IncompatibleError, InvalidArgument
-from confide.evenly import margin_if_even
+from confide.evenly import expected
 from confide.mechanism import Law, Mechanism
 from confide.privacy import Privacy, Unlimited
 from confide.privacy.relation import ADD_REMOVE, NEIGHBOURS, REPLACE
@@ -46,7 +45,7 @@ class Channel:
     0.1
     >>> print(channel)
     Publish the mean of abs(x) with x clipped to [-10, 10] over 100 records, with Laplace noise of scale 0.1.
-    The published number will lie within ± 0.23 of that statistic of the clipped records (90%).
+    The published number lies within ± 0.23 of that statistic of the clipped records (90%).
     Guarantee: 1-differential privacy (pure), when any one record is replaced by another and n is public.
     """
 
@@ -254,14 +253,24 @@ class Channel:
         return array
 
     def __str__(self) -> str:
+        return self.described("Publish")
+
+    def described(self, verb: str) -> str:
+        """What is to be published, or was: in three lines or more.
+
+        >>> import confide as cf
+        >>> channel = cf.Channel(cf.Mean("x", bounds=(0, 1)), cf.Laplace(cf.PureDP(1.0)), n=4)
+        >>> print(channel.described("Published:").splitlines()[0])
+        Published: the mean of x with x clipped to [0, 1] over 4 records, with Laplace noise of scale 0.25.
+        """
         promise = "No guarantee: the value is published as it is."
         if not isinstance(self.guarantee, Unlimited):
             promise = f"Guarantee: {self.guarantee}, {_WHEN[self.neighbours]}.{self._protected()}"
         records = "a private number of records" if self.n is None else f"{self.n:,} record{'s' if self.n > 1 else ''}"
         return (
-            f"Publish {self.statistic}{'' if self.statistic.counts else f' over {records}'}, "
+            f"{verb} {self.statistic}{'' if self.statistic.counts else f' over {records}'}, "
             f"with {self.law.description}.\n"
-            f"{self._expected()}"
+            f"{expected(self)}"
             f"{promise}"
         )
 
@@ -269,31 +278,6 @@ class Channel:
         if self.statistic.persons is not None:
             return _PERSON.format(self.statistic.persons)
         return _ROW if self.protects else ""
-
-    def _expected(self) -> str:
-        """How far a published number will be from what it is about, and a warning where that is too far."""
-        margin, least, warning = self.margin(), self.law.least_margin(self.statistic, self.n), self.warning
-        one = "The published number" if self.value_shape == () else "Each published number"
-        own = self.statistic.per_record
-        about = "its record's clipped value" if own else "that statistic of the clipped records"
-        if self.statistic.tallies or self.statistic.counts:
-            about = "the count of its cell" if self.statistic.tallies else str(self.statistic)
-        lines = []
-        if margin is not None and not self.law.noiseless:
-            lines.append(f"{one} will lie within ± {around(margin)} of {about} (90%).")
-        elif margin is None and self.law.window:
-            told = {"at best": least, "if they lie evenly over its range": margin_if_even(self)}
-            words = "".join(f", within ± {around(each)} {when}" for when, each in told.items() if each is not None)
-            known = f"{words} (90%)" if words else ""
-            lines.append(f"How near the published number comes to {about} depends on how they lie{known}.")
-        if self.law.selects:
-            lines.append(
-                "It lies between records: where many share a value, as whole numbers do, there is little room beside, "
-                f"and {2 * self.law.window + 1:,} equal ones leave it anywhere in the range; SmoothCauchy serves them."
-            )
-        if warning is not None:
-            lines.append(f"Warning: {warning}.")
-        return "".join(f"{line}\n" for line in lines)
 
     def __repr__(self) -> str:
         return f"Channel({self.statistic!r}, {self.mechanism!r}{'' if self.n is None else f', n={self.n}'})"

@@ -1,6 +1,6 @@
-"""How near an order statistic's published value comes to it, for records that lie evenly over its range.
+"""How near a published value comes to what it is about, also where the noise depends on the records.
 
-Noise that depends on the records has no margin that is known beforehand. Records that lie evenly are public: they say
+Such noise has no margin that is known beforehand. Records that lie evenly are public: they say
 what to expect of ordinary ones, where the least possible margin, that of equal records, says almost nothing.
 """
 
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from confide._digits import around
 from confide._precision import float64
 
 if TYPE_CHECKING:
@@ -58,3 +59,29 @@ def margin_if_even(channel: Channel, probability: float = 0.9) -> float | None:
     away, density = found
     within = np.concatenate([[0.0], np.cumsum(np.diff(away) * 0.5 * (density[1:] + density[:-1]))])
     return float(np.interp(probability, within, away)) if within[-1] >= probability else None
+
+
+def expected(channel: Channel) -> str:
+    """How far a published number will be from what it is about, and a warning where that is too far."""
+    margin, least, warning = channel.margin(), channel.law.least_margin(channel.statistic, channel.n), channel.warning
+    one = "The published number" if channel.value_shape == () else "Each published number"
+    own = channel.statistic.per_record
+    about = "its record's clipped value" if own else "that statistic of the clipped records"
+    if channel.statistic.tallies or channel.statistic.counts:
+        about = "the count of its cell" if channel.statistic.tallies else str(channel.statistic)
+    lines = []
+    if margin is not None and not channel.law.noiseless:
+        lines.append(f"{one} lies within ± {around(margin)} of {about} (90%).")
+    elif margin is None and channel.law.window:
+        told = {"at best": least, "if they lie evenly over its range": margin_if_even(channel)}
+        words = "".join(f", within ± {around(each)} {when}" for when, each in told.items() if each is not None)
+        known = f"{words} (90%)" if words else ""
+        lines.append(f"How near the published number comes to {about} depends on how they lie{known}.")
+    if channel.law.selects:
+        lines.append(
+            "It lies between records: where many share a value, as whole numbers do, there is little room beside, "
+            f"and {2 * channel.law.window + 1:,} equal ones leave it anywhere in the range; SmoothCauchy serves them."
+        )
+    if warning is not None:
+        lines.append(f"Warning: {warning}.")
+    return "".join(f"{line}\n" for line in lines)

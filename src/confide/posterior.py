@@ -63,7 +63,7 @@ class Posterior:
     >>> prior = {"variance": dist.InverseGamma(2.0, 2.0)}
     >>> posterior = cf.infer(cf.populations.normal_variance(), release, prior, key=0)
     >>> print(posterior)
-    Posterior of variance (method 'grid', route 'spectral')
+    Posterior of variance: mean ± sd (method 'grid', route 'spectral')
       variance: 1.983 ± 0.3148, 90% in (1.521, 2.544)
     """
 
@@ -271,7 +271,7 @@ class Posterior:
         by_likelihood = {"grid", "nuts", "mh", "importance", "prior"}
         kind = "route" if by_likelihood.issuperset(self.method.split(" and ")) else "latent"
         how = f"method {self.method!r}, {kind} {self.route!r}"
-        lines = [f"Posterior of {', '.join(self.names)} ({how}{'' if self.complete else ', interrupted'})"]
+        lines = [f"Posterior of {', '.join(self.names)}: mean ± sd ({how}{'' if self.complete else ', interrupted'})"]
         ends = self.interval(0.9)
         for name in self.names:
             mean, sd = np.ravel(self.mean[name]), np.ravel(self.sd[name])

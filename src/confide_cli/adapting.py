@@ -10,9 +10,8 @@ from confide._digits import around, as_known
 from confide.errors import InvalidArgument
 from confide.published.codec import encode_channel
 from confide_cli import words
-from confide_cli.build import population_of, privacy_of
+from confide_cli.build import population_of, prior_of, privacy_of
 from confide_cli.choose import in_words
-from confide_cli.priors import read_prior
 from confide_cli.show import emit, say
 from confide_cli.study import Arguments, UsageProblem
 
@@ -61,8 +60,10 @@ def _begun(study: Arguments, batches: str) -> Any:
     privacy = privacy_of(study)
     if privacy is None:
         study.need("privacy", "pure:1")
-    prior = read_prior(study.need("prior", '"mean ~ Normal(0, 100)"'))
-    return cf.adapt(population_of(study), prior, privacy=privacy, batches=_sizes(batches), key=study.get("key", 0))
+    population = population_of(study)
+    return cf.adapt(
+        population, prior_of(study, population), privacy=privacy, batches=_sizes(batches), key=study.get("key", 0)
+    )
 
 
 def _sizes(text: str) -> list[int]:

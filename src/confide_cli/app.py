@@ -7,7 +7,9 @@ from pathlib import Path
 
 import typer
 
+from confide_cli import count_options as c
 from confide_cli import options as o
+from confide_cli import question_options as q
 from confide_cli.columns import by_column
 from confide_cli.page import Page
 from confide_cli.study import Arguments
@@ -113,8 +115,8 @@ def infer(
     privacy: o.Privacy = None, n: o.CountOrPrivate = None, same_records: o.SameRecords = None,
     same_quantity: o.SameQuantity = None, method: o.Method = None,
     route: o.Route = None, key: o.Key = None, chains: o.Chains = None, warmup: o.Warmup = None, draws: o.Draws = None,
-    probability: o.Probability = 0.9, claim: o.Claims = None, evidence: o.Evidence = False, against: o.Against = None,
-    plan: o.Plan = False, report: o.Report = None, as_json: o.Json = False,
+    probability: o.Probability = 0.9, claim: q.Claims = None, evidence: q.Evidence = False, against: q.Against = None,
+    plan: q.Plan = False, report: o.Report = None, as_json: o.Json = False,
 ) -> None:  # fmt: skip
     """What published numbers say about the population, noise and clipping included."""
     told = Arguments(study, {"population": population, "prior": prior, "statistic": statistic,
@@ -134,8 +136,8 @@ def estimate(
     statistic: o.OneStatistic = None, bounds: o.RowBounds = None, column_bounds: o.ColumnBounds = None,
     category: o.Category = None, mechanism: o.Mechanism = None, privacy: o.Privacy = None,
     n: o.Count = None, same_records: o.SameRecords = None, same_quantity: o.SameQuantity = None,
-    level: o.Level = None, method: o.Method = None, maximize: o.Maximize = None, hypothesis: o.Hypotheses = None,
-    against: o.Against = None, replicates: o.Replicates = None, route: o.Route = None, key: o.Key = None,
+    level: q.Level = None, method: o.Method = None, maximize: q.Maximize = None, hypothesis: q.Hypotheses = None,
+    against: q.Against = None, replicates: q.Replicates = None, route: o.Route = None, key: o.Key = None,
     as_json: o.Json = False,
 ) -> None:  # fmt: skip
     """The most likely parameters, confidence sets and p-values, without a prior."""
@@ -154,8 +156,8 @@ def estimate(
 def require(
     study: o.StudyFile = None, population: o.Population = None, statistic: o.OneStatistic = None,
     bounds: o.RowBounds = None, column_bounds: o.ColumnBounds = None, category: o.Category = None,
-    mechanism: o.Mechanism = None, sd: o.Deviations = None, prior: o.Prior = None, n: o.Count = None,
-    privacy: o.Privacy = None, unit: o.Unit = None, route: o.Route = None, key: o.Key = None, as_json: o.Json = False,
+    mechanism: o.Mechanism = None, sd: q.Deviations = None, prior: o.Prior = None, n: o.Count = None,
+    privacy: o.Privacy = None, unit: q.Unit = None, route: o.Route = None, key: o.Key = None, as_json: o.Json = False,
 ) -> None:  # fmt: skip
     """The least privacy loss, or the fewest records, with which the answer is as accurate as asked."""
     told = Arguments(study, {"population": population, "statistic": statistic, "mechanism": mechanism,
@@ -213,10 +215,10 @@ def adapt(
 @app.command(epilog='Example: confide denoise cells.json --total regions.json --total 12000 --claim "f > m"\n\n'
              "A table of somebody else's: confide denoise tracts.csv --variance 60 --total counties.csv")  # fmt: skip
 def denoise(
-    release: o.Counts, total: o.Totals = None, nonnegative: o.Nonnegative = False, claim: o.CellClaims = None,
-    quantile: o.Quantiles = None, probability: o.Probability = 0.9, count: o.CountColumn = "count",
-    variance: o.Variance = "variance", noise: o.KindOfNoise = "gaussian", step: o.StepOfNoise = "1",
-    processed: o.DoneAfterwards = None, as_json: o.Json = False,
+    release: c.Counts, total: c.Totals = None, nonnegative: c.Nonnegative = False, claim: c.CellClaims = None,
+    quantile: c.Quantiles = None, probability: o.Probability = 0.9, count: c.CountColumn = "count",
+    variance: c.Variance = "variance", noise: c.KindOfNoise = "gaussian", step: c.StepOfNoise = "1",
+    processed: c.DoneAfterwards = None, as_json: o.Json = False,
 ) -> None:  # fmt: skip
     """What the true counts were behind a noisy histogram or count, ours or one that somebody else published."""
     from confide_cli.denoising import denoise as run

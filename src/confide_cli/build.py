@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from confide.errors import InvalidArgument
 from confide_cli import words
-from confide_cli.priors import read_prior
+from confide_cli.priors import example, read_prior
 from confide_cli.study import Arguments, UsageProblem
 
 if TYPE_CHECKING:
@@ -81,11 +81,17 @@ def models_of(study: Arguments) -> dict[str, Model]:
     return {name: Model(population, channel) for name, channel in channels_of(study).items()}
 
 
+def prior_of(study: Arguments, population: Any) -> Any:
+    """The prior; where there is none, an example for every parameter that the population has."""
+    return read_prior(study.need("prior", " --prior ".join(f'"{example(part)}"' for part in population.space)))
+
+
 def where_of(study: Arguments, population: Any) -> dict[str, Any]:
     """θ, a grid of them, or a prior: exactly one."""
     theta, prior = study.get("theta"), study.get("prior")
     if (theta is None) == (prior is None):
-        raise UsageProblem('give either --theta, such as 2 or 0.1:10:100, or --prior "variance ~ InverseGamma(2, 2)"')
+        priors = " ".join(f'--prior "{example(part)}"' for part in population.space)
+        raise UsageProblem(f"give either --theta, such as 2 or 0.1:10:100, or {priors}")
     if theta is not None:
         return {"theta": words.read_theta(theta, population.dimension)}
     return {"prior": read_prior(prior)}

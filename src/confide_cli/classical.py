@@ -11,9 +11,8 @@ from confide.frequentist.entries import entries
 from confide.published.codec import encode_channel
 from confide.published.terms import encode_privacy
 from confide_cli import words
-from confide_cli.build import population_of, privacy_of, statistic_of
+from confide_cli.build import population_of, prior_of, privacy_of, statistic_of
 from confide_cli.learn import given_releases, loaded
-from confide_cli.priors import read_prior
 from confide_cli.show import emit, say
 from confide_cli.study import Arguments, UsageProblem
 
@@ -97,7 +96,7 @@ def require(study: Arguments, deviations: list[str], unit: str | None, as_json: 
         statistic,
         lambda level: words.read_mechanism(mechanism, level),
         sd=_deviations(deviations),
-        prior=read_prior(study.need("prior", '"variance ~ InverseGamma(2, 2)"')),
+        prior=prior_of(study, population),
         n=n,
         privacy=privacy,
         unit=words.read_unit(unit or "zcdp"),

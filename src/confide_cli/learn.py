@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 import confide as cf
-from confide_cli.build import channel_of, population_of
+from confide_cli.build import channel_of, population_of, prior_of
 from confide_cli.page import Page
-from confide_cli.priors import read_prior
 from confide_cli.show import emit, say
 from confide_cli.study import Arguments, UsageProblem
 
@@ -44,7 +43,7 @@ def infer(
     if not (files or value):
         given_releases(study, files, value)
     population = population_of(study)
-    prior = read_prior(study.need("prior", '"variance ~ InverseGamma(2, 2)"'))
+    prior = prior_of(study, population)
     releases = given_releases(study, files, value)
     options = study.chosen("method", "route", "key", "chains", "warmup", "draws")
     found = cf.infer(population, releases, prior, **same, **options)

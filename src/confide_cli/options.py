@@ -8,10 +8,19 @@ from typing import Annotated
 
 import typer
 
-StudyFile = Annotated[Path | None, typer.Argument(metavar="STUDY", help="A TOML file with the options as its words.")]
-StudyOption = Annotated[Path | None, typer.Option("--study", metavar="FILE", help="A TOML file with the same words.")]
+StudyFile = Annotated[
+    Path | None, typer.Argument(metavar="STUDY", help="A TOML file that says what the options would.")
+]
+StudyOption = Annotated[
+    Path | None, typer.Option("--study", metavar="FILE", help="A TOML file that says what the options would.")
+]
 Population = Annotated[
-    str | None, typer.Option(metavar="NAME", help="normal_variance, normal_mean(variance=2), bernoulli, …")
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="What the records are assumed to be drawn from: "
+        "normal, normal_mean(variance=2), lognormal, bernoulli, poisson, …; a name that is not known lists them all.",
+    ),
 ]
 _STATISTIC = (
     '"mean abs(x)", "median", "maximum", "quantile 0.9 x", "each x > 2", "sum 1, x - 40", "count", "histogram age: 0, '
@@ -73,7 +82,13 @@ Mechanism = Annotated[
         "noiseless; options as in laplace(step=1).",
     ),
 ]
-Privacy = Annotated[str | None, typer.Option(metavar="KIND:NUMBER", help="pure:1, approx:1,1e-6, zcdp:0.5 or gdp:1.")]
+Privacy = Annotated[
+    str | None,
+    typer.Option(
+        metavar="KIND:NUMBER",
+        help="The guarantee: pure:1 (ε), approx:1,1e-6 (ε and δ), zcdp:0.5 (ρ) or gdp:1 (μ); smaller is more private.",
+    ),
+]
 Count = Annotated[
     int | None, typer.Option("--n", min=1, metavar="COUNT", help="The number of records, which is public.")
 ]
@@ -100,19 +115,29 @@ Assumed = Annotated[
     typer.Option("--assume", min=1, metavar="COUNT", help="With --n private: the number of records that is assumed."),
 ]
 Theta = Annotated[
-    list[str] | None, typer.Option(metavar="NUMBERS", help="2, a grid 0.1:10:100, or 1,2 for two parameters.")
+    list[str] | None,
+    typer.Option(
+        metavar="NUMBERS",
+        help="The parameter at which to compute: 2, a grid 0.1:10:100 (from, to, how many), or 1,2 for two parameters.",
+    ),
 ]
 Prior = Annotated[
     list[str] | None,
     typer.Option(metavar="WORDS", help='"variance ~ InverseGamma(2, 2)": any numpyro distribution. One per parameter.'),
 ]
 Criterion = Annotated[
-    str | None, typer.Option(metavar="NAME", help="expected_variance, information, log_det or minimum.")
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="What ranks: expected_variance (the default), information, log_det or minimum (the worst case).",
+    ),
 ]
 Families = Annotated[
     list[str] | None,
     typer.Option(
-        "--family", metavar="NAME", help="Search only this: power, clip, threshold, quantile, score or moments."
+        "--family",
+        metavar="NAME",
+        help="Search only this: power, clip, threshold, quantile, score or moments. Repeat it for several.",
     ),
 ]
 Method = Annotated[str | None, typer.Option(metavar="NAME", help="How to compute it; auto by default.")]
@@ -127,23 +152,30 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else 
 Data = Annotated[str, typer.Argument(help="A CSV or Parquet file (globs too), or the URL of a database.")]
 Column = Annotated[
     str | None,
-    typer.Option(help="The column to release; of rows, what columns are called in the data: age=AGE,sex=SEX."),
+    typer.Option(
+        metavar="NAME", help="The column to release; of rows, what columns are called in the data: age=AGE,sex=SEX."
+    ),
 ]
-Table = Annotated[str | None, typer.Option(help="The table, for a database.")]
+Table = Annotated[str | None, typer.Option(metavar="NAME", help="The table, for a database.")]
 LedgerOption = Annotated[
     str | None, typer.Option("--ledger", metavar="PLACE", help="The ledger that keeps the budget: a file or a URL.")
 ]
-Dataset = Annotated[str | None, typer.Option(help="The data set's name in the ledger.")]
+Dataset = Annotated[str | None, typer.Option(metavar="NAME", help="The data set's name in the ledger.")]
 Part = Annotated[
     str | None,
     typer.Option(
-        help="Which records: rows:0:1000 or hashed:id:0:0.1 select them; any other word only names what DATA holds."
+        metavar="WORDS",
+        help="Which records: rows:0:1000 or hashed:id:0:0.1 select them; any other word only names what DATA holds.",
     ),
 ]
-Purpose = Annotated[str, typer.Option(help="What the release is for.")]
+Purpose = Annotated[str, typer.Option(metavar="TEXT", help="What the release is for.")]
 Missing = Annotated[
     str | None,
-    typer.Option(help="A public number to impute, one for each of some columns (cost=0,age=40), or public to drop."),
+    typer.Option(
+        metavar="NUMBER",
+        help="The public number that stands in for missing values, or one for each of some columns "
+        "(cost=0,age=40); the word public leaves such records out, where it is no secret which they are.",
+    ),
 ]
 Fresh = Annotated[bool, typer.Option("--fresh", help="Spend again, though the same release is in the ledger.")]
 Output = Annotated[Path | None, typer.Option("--output", "-o", help="Where to write the release file.")]
@@ -170,7 +202,9 @@ Batches = Annotated[
 Releases = Annotated[list[Path] | None, typer.Argument(metavar="RELEASE...", help="Release files.")]
 Value = Annotated[
     list[float] | None,
-    typer.Option(help="A number that somebody published, described by --statistic and the options after it."),
+    typer.Option(
+        metavar="NUMBER", help="A number that somebody published, described by --statistic and the options after it."
+    ),
 ]
 SameRecords = Annotated[
     bool | None,
@@ -180,72 +214,25 @@ SameQuantity = Annotated[
     bool | None,
     typer.Option("--same-quantity", help="Releases of different columns or data sets measure the same thing."),
 ]
-Chains = Annotated[int | None, typer.Option(min=1, help="Chains, where there are any.")]
-Warmup = Annotated[int | None, typer.Option(min=0, help="Steps of a chain that are not kept.")]
-Draws = Annotated[int | None, typer.Option(min=1, help="Draws of each chain.")]
-Probability = Annotated[float, typer.Option(help="Of the interval.")]
-
-Totals = Annotated[
-    list[str] | None,
-    typer.Option("--total", metavar="NUMBER|FILE", help="What all cells, or groups of them, add up to. Repeatable."),
-]
-Counts = Annotated[
-    Path,
-    typer.Argument(metavar="RELEASE|TABLE.csv", help="A release file, or a table that somebody else published."),
-]
-CountColumn = Annotated[str, typer.Option("--count", metavar="NAME", help="Of a table: its column of noisy counts.")]
-Variance = Annotated[
-    str, typer.Option(metavar="NAME|NUMBER", help="Of a table: the noise's variance, one number or a column of them.")
-]
-KindOfNoise = Annotated[str, typer.Option("--noise", metavar="KIND", help="Of a table: gaussian or laplace.")]
-StepOfNoise = Annotated[
-    str, typer.Option("--step", metavar="NUMBER", help="Of a table: noise is in steps of this; none if it has none.")
-]
-DoneAfterwards = Annotated[
-    str | None,
-    typer.Option("--processed", help="Of a table: what was done after the noise: clamped(0), rounded(5), …"),
-]
-Nonnegative = Annotated[bool, typer.Option("--nonnegative", help="Believe that no count is below 0.")]
-CellClaims = Annotated[
-    list[str] | None, typer.Option("--claim", metavar="WORDS", help='How probable this is: "f > m". Repeatable.')
-]
-Quantiles = Annotated[
-    list[float] | None,
-    typer.Option("--quantile", metavar="LEVEL", help="Between which edges this quantile of the records lies."),
-]
-
-Claims = Annotated[
-    list[str] | None, typer.Option("--claim", metavar="WORDS", help='How probable this is: "variance > 2". Repeatable.')
-]
-Evidence = Annotated[
-    bool, typer.Option("--evidence", help="Say log p(y) too: the difference between two populations compares them.")
-]
-Against = Annotated[
-    list[Path] | None,
-    typer.Option("--against", metavar="RELEASE", help="A release of another group: how far apart the two are."),
-]
-Plan = Annotated[bool, typer.Option("--plan", help="Say what would halve the interval: records, or privacy.")]
-Level = Annotated[float | None, typer.Option(metavar="NUMBER", help="How often a set is to cover; 0.95 by default.")]
-Maximize = Annotated[str | None, typer.Option(metavar="NAME", help="newton (the default) or em.")]
-Replicates = Annotated[int | None, typer.Option(min=19, help="Data sets that method bootstrap simulates.")]
-Hypotheses = Annotated[
-    list[str] | None, typer.Option("--hypothesis", metavar="NAME=NUMBER", help="Give its p-value. Repeatable.")
-]
-Deviations = Annotated[
-    list[str] | None,
-    typer.Option("--sd", metavar="NUMBER", help="The posterior deviation to reach, 0.1, or mean=0.1 by parameter."),
-]
-Unit = Annotated[str | None, typer.Option(metavar="KIND", help="What to tell the least loss in: zcdp, pure or gdp.")]
+Chains = Annotated[int | None, typer.Option(min=1, metavar="COUNT", help="Chains, where there are any.")]
+Warmup = Annotated[int | None, typer.Option(min=0, metavar="COUNT", help="Steps of a chain that are not kept.")]
+Draws = Annotated[int | None, typer.Option(min=1, metavar="COUNT", help="Draws of each chain.")]
+Probability = Annotated[float, typer.Option(metavar="NUMBER", help="With which an interval holds what it is about.")]
 
 Simulated = Annotated[
-    int | None, typer.Option("--releases", min=1, metavar="COUNT", help="Releases to simulate in each cell; 1000.")
+    int | None,
+    typer.Option(
+        "--releases", min=1, metavar="COUNT", help="Releases to simulate for each statistic and θ; 1000 by default."
+    ),
 ]
 Keep = Annotated[
     Path | None,
-    typer.Option("--keep", metavar="FOLDER", help="Keep finished cells here; the same study goes on where it stopped."),
+    typer.Option(
+        "--keep", metavar="FOLDER", help="Keep what is finished here; the same study goes on where it stopped."
+    ),
 ]
 WorkerCount = Annotated[
-    int | None, typer.Option("--workers", min=1, metavar="COUNT", help="Compute on so many processes of one thread.")
+    int | None, typer.Option("--workers", min=1, metavar="COUNT", help="How many processes to compute on.")
 ]
 Dask = Annotated[str | None, typer.Option("--dask", metavar="URL", help="Compute on a Dask cluster: tcp://host:8786.")]
 

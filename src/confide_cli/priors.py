@@ -7,6 +7,9 @@ from typing import Any
 from confide.errors import InvalidArgument
 from confide_cli.words import call, choice
 
+#: of the hundred or so that numpyro has
+_COMMON = "Normal, LogNormal, HalfNormal, Gamma, InverseGamma, Beta, Uniform or another distribution of numpyro"
+
 
 def read_prior(given: Any) -> dict[str, Any]:
     """A distribution for each parameter, from texts, or from a table of texts by parameter.
@@ -28,6 +31,25 @@ def read_prior(given: Any) -> dict[str, Any]:
     return prior
 
 
+def example(part: Any) -> str:
+    """A prior for one parameter of a population, as it would be written: it fits the space, and nothing else.
+
+    >>> import confide as cf
+    >>> [example(part) for part in cf.populations.normal().space]
+    ['mean ~ Normal(0, 10)', 'variance ~ LogNormal(0, 1)']
+    """
+    import numpy as np
+    from numpyro.distributions.constraints import simplex
+
+    if part.constraint is simplex:
+        return f"{part.name} ~ Dirichlet([{', '.join(['1'] * part.size)}])"
+    if len(part.shape) > 1:
+        return f"{part.name} ~ Wishart(…)"
+    allowed = [bool(part.constraint(np.full(part.shape, value)).all()) for value in (-1.0, 2.0)]
+    law = "Normal(0, 10)" if allowed[0] else "LogNormal(0, 1)" if allowed[1] else "Beta(1, 1)"
+    return f"{part.name} ~ {law}"
+
+
 def distribution(text: str) -> Any:
     """A numpyro distribution from its name and numbers."""
     import jax
@@ -36,7 +58,7 @@ def distribution(text: str) -> Any:
 
     name, values, named = call("--prior", text)
     known = [each for each in dist.__all__ if _is_distribution(getattr(dist, each, None), dist)]
-    build = getattr(dist, choice("--prior", name, known))
+    build = getattr(dist, choice("--prior", name, known, told=_COMMON))
 
     def plain(value: Any) -> Any:
         return np.asarray(value, dtype=np.float64) if isinstance(value, list) else value

@@ -59,13 +59,14 @@ def release(
         for path in paths:
             if path is not None:
                 say(f"Written to {path}")
-        page.say()
 
+    emit(as_json, written, show)  # before the page: what was spent is told, whatever becomes of that
     page.write(
         releases if isinstance(made, dict) else made,
         None if page.path is None else _script(channel, data, book, options),
     )
-    emit(as_json, written, show)
+    if not as_json:
+        page.say()
 
 
 def _paths(output: Path | None, releases: list[Any]) -> list[Path | None]:

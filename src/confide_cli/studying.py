@@ -9,8 +9,7 @@ from typing import Any
 
 import confide as cf
 from confide_cli import words
-from confide_cli.build import assumed_of, channels_of, population_of
-from confide_cli.priors import read_prior
+from confide_cli.build import assumed_of, channels_of, population_of, prior_of
 from confide_cli.show import emit, say, table
 from confide_cli.study import Arguments, UsageProblem
 
@@ -18,7 +17,7 @@ from confide_cli.study import Arguments, UsageProblem
 def study(told: Arguments, keep: Path | None, workers: int | None, dask: str | None, as_json: bool) -> None:
     """Simulate releases through each channel, infer from all of them, and say how far off the answers are."""
     population = population_of(told)
-    prior = read_prior(told.need("prior", '"variance ~ InverseGamma(2, 2)"'))
+    prior = prior_of(told, population)
     theta = told.get("theta")
     truth = None if theta is None else words.read_theta(theta, population.dimension)
     if workers is not None and dask is not None:

@@ -21,15 +21,14 @@ from confide_cli.rows import OF_ROWS, population_of_rows, read_bounds, split_at_
 _MOST_POINTS = 100_000
 
 
-def choice(argument: str, name: str, choices: Iterable[str]) -> str:
-    """A name among several, or an error that says which are meant."""
+def choice(argument: str, name: str, choices: Iterable[str], *, told: str = "") -> str:
+    """A name among several, or an error that says which are meant; `told` instead of all where they are too many."""
     names = list(choices)
     if name in names:
         return name
     near = difflib.get_close_matches(name, names, n=1)
-    raise InvalidArgument(
-        argument, name, "is not known", f"did you mean {near[0]}?" if near else f"use one of {', '.join(names)}"
-    )
+    remedy = f"use {told}" if told else f"use one of {', '.join(names)}"
+    raise InvalidArgument(argument, name, "is not known", f"did you mean {near[0]}?" if near else remedy)
 
 
 def call(argument: str, text: str) -> tuple[str, list[Any], dict[str, Any]]:

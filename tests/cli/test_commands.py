@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import confide as cf
-from confide.reporting.content import within
+from confide._digits import within
 from confide_cli.choose import in_words
 from confide_cli.schemas import NAMES, schema_of
 
@@ -471,3 +471,31 @@ def test_a_private_number_of_records_is_assumed_to_plan_with(result, confide):
                             "--theta", "1")  # fmt: skip
     assert code == 2
     assert "--n private" in said
+
+
+def test_a_release_is_told_though_its_page_fails(confide, people, monkeypatch):
+    """It was made and paid for, and nobody was told what came out."""
+
+    def broken(*_, **__):
+        raise cf.InvalidArgument("result", None, "cannot be drawn", "none")
+
+    monkeypatch.setattr("confide.reporting.report", broken)
+    asked = (
+        "release",
+        people,
+        "--column",
+        "x",
+        "--statistic",
+        "mean x",
+        "--bounds",
+        "-2",
+        "2",
+        *GAUSSIAN,
+        "--n",
+        "100",
+    )
+    code, printed, said = confide(*asked, "--report", "release.html")
+    assert code == 1
+    assert printed.startswith("Released: ")
+    assert "cannot be drawn" in said
+    assert "Report written" not in printed

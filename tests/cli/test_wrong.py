@@ -56,6 +56,8 @@ WRONG = [
     (["compare", "typed.toml", "--theta", "2"], 1, "is no number of records"),
     (["infer", *line("", **PRIOR)[1:]], 2, "--value"),
     (["infer", "release.json", "--population", "normal_variance"], 2, "--prior is missing"),
+    (["infer", "release.json", "--population", "independent(a=normal, b=bernoulli)"], 2,
+     r"a_variance ~ LogNormal\(0, 1\). --prior .b_probability ~ Beta\(1, 1\)"),
     (["optimize", "--population", "bernoulli", "--n", "9", "--theta", "0.5"], 2, "--privacy is missing"),
     ([*RELEASE, "--dataset", "people", *line("", population=None)[1:]], 2, "--ledger"),
     (["ledger", "budget.db", "--budget", "pure:1"], 2, "name of a data set"),

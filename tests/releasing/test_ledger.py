@@ -105,6 +105,12 @@ def test_an_interrupted_release_spends_nothing(book, monkeypatch):
     assert release(mean(), X, ledger=book, dataset="people").value is not None
 
 
+def test_a_refusal_says_what_the_release_would_cost_in_the_unit_of_the_budget(book):
+    book.open("patients", budget=cf.ZCDP(0.2))
+    with pytest.raises(cf.BudgetError, match=r"1-differential privacy \(pure\), which costs 0\.462117-zCDP, but"):
+        release(mean(cf.PureDP(1.0)), X, ledger=book, dataset="patients")
+
+
 CONVERSIONS = [
     (cf.PureDP(1.0), cf.PureDP(0.5), True),
     (cf.PureDP(1.0), cf.ApproxDP(0.5, 1e-6), False),

@@ -1,13 +1,18 @@
 """A page says what its numbers are about: the clipped statistic, how much is clipped, and what was imputed."""
 
 import html
+from dataclasses import replace
 
 import numpy as np
 import numpyro.distributions as dist
+import pandas
 import pytest
 from scipy import stats
 
 import confide as cf
+from confide.plots.posterior import _smoothed
+from confide.published.imputation import effect
+from confide.reporting.learning import _told
 
 COSTS = cf.Channel(cf.Mean("x", (0, 20)), cf.Laplace(scale=0.05), n=2000)
 RATE = {"rate": dist.LogNormal(-2.3, 0.5)}
@@ -114,7 +119,9 @@ def test_many_panels_stand_in_rows():
 def test_a_vector_says_how_near_its_numbers_are(tmp_path):
     channel = cf.Channel(cf.Mean(["x < 1", "x >= 1"], (0, 3)), cf.Laplace(scale=0.02), n=100)
     page = page_of(cf.Release(channel, [0.31234567, 0.7]), tmp_path)
-    assert "The noise alone leaves each number within ± 0.046 of the mean of the clipped records (90%)" in page
+    assert (
+        "The noise alone leaves each number within ± 0.046 of what the share is over the clipped records (90%)" in page
+    )
     assert "Published: [0.3123, 0.7]" in page
 
 
@@ -132,3 +139,58 @@ def test_a_page_of_groups_says_which_is_which_and_what_they_promise_together(tmp
 def test_a_median_that_is_drawn_between_records_is_not_said_to_be_near_where_they_are_equal(tmp_path):
     channel = cf.Channel(cf.Median("x", (0, 60)), cf.Exponential(cf.PureDP(0.2)), n=3000)
     assert "anywhere in the range where many of them share one value" in page_of(cf.Release(channel, 43.7), tmp_path)
+
+
+def test_the_mean_of_a_function_is_not_the_mean_of_the_records(tmp_path):
+    """The page of a mean of squares said between which numbers "the mean of the clipped records" lies."""
+    square = cf.Channel(cf.Mean("x**2", (-3, 3)), cf.Laplace(scale=0.05), n=2000)
+    page = page_of(cf.Release(square, 1.36), tmp_path)
+    assert "The noise alone leaves the mean of x**2 over the clipped records between" in page
+    assert "Published: the mean of x**2 with x clipped to [-3, 3] over 2,000 records, with Laplace noise" in page
+    assert "Publish the" not in page
+    over = cf.Channel(cf.Mean("x > 6", (0, 20)), cf.Laplace(scale=0.05), n=2000)
+    assert "leaves the share of x > 6 over the clipped records between" in page_of(cf.Release(over, 0.2), tmp_path)
+
+
+@pytest.mark.parametrize("column", ["x", "age"])
+def test_what_imputation_did_to_a_histogram_is_told(column, tmp_path):
+    """A page, and `infer`, ended in an IndexError, after the release was made and paid for."""
+    cells = cf.Channel(cf.Histogram(column, edges=[18, 40, 65]), cf.Laplace(scale=2.0, step=1), n=300)
+    missing = 50.0 if column == "x" else {"age": 50.0}
+    release = cf.Release(cells, [4.0, 50.0, 200.0, 46.0], missing=missing)
+    assert f"Missing values were replaced, {column} by 50, before the histogram" in page_of(release, tmp_path)
+    assert "each such row is counted in the cell of what stood in for its values" in page_of(release, tmp_path)
+
+
+def test_what_imputation_did_to_a_sum_is_told_of_what_it_moved():
+    """Of "how many, and the sum of ages" it was told of the first, which it does not move: by up to 0."""
+    both = cf.Channel(cf.Sum(["1", "age"], bounds={"age": (0, 80)}), cf.Laplace(scale=20.0))
+    assert "each of them moved the sum of age by up to 50" in effect(
+        cf.Release(both, [200.0, 9e3], missing={"age": 50})
+    )
+    assert effect(cf.Release(cf.Channel(cf.Count(), cf.Laplace(scale=2.0)), 200.0, missing=50.0)) is None
+
+
+def test_parameters_of_different_units_are_not_compared():
+    """Of a mean age and a scale of log costs it was said that they are known to ± 0.14 at best and ± 200 at worst."""
+    names = ["age_mean", "age_variance", "cost_loc", "cost_scale"]
+    values = {"mean": [52.2, 103.0, 6.28, 1.7], "sd": [1.0, 200.0, 0.14, 1.2], "5%": [50.5, 21.0, 6.06, 0.1]}
+    told = _told(pandas.DataFrame(values | {"95%": [53.9, 286.0, 6.51, 4.0]}, index=names), names)
+    assert "age_mean from 50.5 to 53.9; age_variance from 21 to 286; cost_loc from 6.06 to 6.51; cost_scale" in told
+
+
+def test_weighed_draws_are_no_chains(tmp_path):
+    found = cf.infer(cf.populations.exponential(), cf.Release(COSTS, 8.647), RATE, route="normal")
+    page = page_of(replace(found, method="importance", exact=None), tmp_path)
+    assert "effective draws" in page
+    assert "R-hat" not in page
+    assert "How the chains went" not in page
+
+
+def test_smoothed_draws_of_a_positive_parameter_keep_their_density_at_its_end():
+    """A kernel on the parameter's own scale lost half of the density there."""
+    draws = np.random.default_rng(1).exponential(1.0, 4000)
+    at = np.array([0.02, 0.05, 0.5, 2.0])
+    np.testing.assert_allclose(_smoothed(draws, at, dist.HalfNormal(2.0)), np.exp(-at), rtol=0.12)
+    both = np.random.default_rng(2).uniform(size=4000)
+    np.testing.assert_allclose(_smoothed(both, np.array([0.01, 0.5, 0.99]), dist.Beta(1.0, 1.0)), 1.0, rtol=0.12)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from confide._digits import around, as_known
+from confide._digits import around, within
 from confide.denoising.masses import CountMasses, Floats
 from confide.denoising.tree import Node, draw
 from confide.errors import ConfideError, IncompatibleError, InvalidArgument
@@ -156,7 +156,7 @@ class TrueCounts:
     def __str__(self) -> str:
         low, high = self.interval(0.9).T
         lines = [
-            f"  {name}: {as_known(mean, sd)} ± {around(sd)}, {a:.0f} to {b:.0f} (90%)"
+            f"  {name}: {within(mean, sd)} ± {around(sd)}, {a:.0f} to {b:.0f} (90%)"
             for name, mean, sd, a, b in zip(self.cells, self.mean, self.sd, low, high, strict=True)
         ]
         return "\n".join([f"True counts ({self.prior}; {self.totals})", *lines])

@@ -29,7 +29,7 @@ def explain(optimum: Optimum) -> str:
         sentences = [f"At {where}, {chosen} says the most: {_told(winner, problem, at)}"]
     else:
         sentences = [f"{_over(problem)}, {chosen} is the best by {_words(problem)}."]
-        sentences.append(f"At {where} it has {_told(winner, problem, at)}")
+        sentences.append(f"At {where}, in the middle of these, it has {_told(winner, problem, at)}")
     statistic = winner.channel.statistic
     if statistic.averages and statistic.dimension == 1 and problem.law.population.rows is None:
         sentences.append(_noise_and_clipping(winner, problem, at))
@@ -86,7 +86,7 @@ def _noise_and_clipping(winner: Candidate, problem: SearchProblem, at: int) -> s
     text = (
         f"Its noise has standard deviation {np.sqrt(variance):.3g}, against a sampling error of {sampling:.3g}, "
         f"because one record can move it by no more than {(values.high - values.low)[0, 0] / problem.n:.3g}; "
-        f"{clipped:.1%} of the records lie at the ends of its range or beyond them."
+        f"{clipped:.1%} of the assumed population lies at the ends of its range or beyond them."
     )
     whole = None if law.population.moving else problem.n * np.asarray(law.population.fisher(law.points.thetas[at]))
     if whole is not None and len(whole) == 1:
@@ -94,6 +94,6 @@ def _noise_and_clipping(winner: Candidate, problem: SearchProblem, at: int) -> s
         text += (
             f" Without noise this statistic would say {min(kept / total, 1.0):.1%} of what the records say: choosing "
             f"and clipping it costs {max(1 - kept / total, 0.0):.1%}, and the noise takes "
-            f"{max(1 - private / kept, 0.0):.1%} of the rest (by its moments)."
+            f"{max(1 - private / kept, 0.0):.1%} of the rest (by a normal approximation)."
         )
     return text

@@ -202,8 +202,8 @@ def _short(channel: Channel) -> str:
     statistic = channel.statistic
     s = ", ".join(str(transform) for transform in statistic.transforms)
     s = s if statistic.dimension == 1 else f"({s})"
+    noun = "each" if statistic.per_record else statistic.noun.removeprefix("the ")
     if isinstance(statistic.bounds, ColumnBounds):
-        return f"{type(statistic).__name__.lower()} of {s} with {statistic.bounds}"
+        return f"{noun} {s} with {statistic.bounds}"
     low, high = statistic.bounds
-    level = f"{statistic.q:g}-" if hasattr(statistic, "q") else ""
-    return f"{level}{type(statistic).__name__.lower()} of {s} on [{low:g}, {high:g}]"
+    return f"{noun} {s} on [{low:g}, {high:g}]"

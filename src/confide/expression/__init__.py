@@ -18,7 +18,7 @@ from confide.expression.levels import levels
 from confide.expression.parse import parse
 from confide.expression.pieces import Piece
 from confide.expression.text import format_tree
-from confide.expression.tree import Tree, Variable, nodes
+from confide.expression.tree import COMPARISONS, Call, Tree, Variable, nodes
 from confide.expression.work import SEARCH, Work
 
 __all__ = ["Expression", "Piece"]
@@ -105,6 +105,15 @@ class Expression:
                 f"has no certified range on the bounds ({low:g}, {high:g}): {error}",
                 "change the bounds or guard the argument, as in log(max(x, 0.1))",
             ) from error
+
+    @property
+    def compares(self) -> bool:
+        """Whether it is a comparison, which is 0 or 1.
+
+        >>> Expression("x > 6").compares, Expression("2 * (x > 6)").compares
+        (True, False)
+        """
+        return isinstance(self.tree, Call) and self.tree.operation in COMPARISONS
 
     @property
     def levels(self) -> tuple[float, ...] | None:

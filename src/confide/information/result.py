@@ -86,7 +86,7 @@ def _spread(names: tuple[str, ...], matrix: Floats) -> str:
         return ""  # a parameter is not learnt at all, or several are bound together
     deviations = np.sqrt(np.diag(np.linalg.inv(matrix)))
     return "   " + ", ".join(
-        f"{name} to ± {around(each, digits=3)}" for name, each in zip(names, deviations, strict=True)
+        f"{name} to ± {around(each, digits=3)} (sd)" for name, each in zip(names, deviations, strict=True)
     )
 
 

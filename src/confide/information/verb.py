@@ -53,7 +53,7 @@ def information(
     >>> model = cf.Model(cf.populations.normal_variance(), channel)
     >>> print(cf.information(model, theta=2.0))
     Fisher information about variance (method 'spectral')
-      theta = 2: 3.34962   efficiency 26.8%   variance to ± 0.546
+      theta = 2: 3.34962   efficiency 26.8%   variance to ± 0.546 (sd)
     """
     if not isinstance(model, Model):
         raise InvalidArgument("model", model, "is not a model", "use Model(population, channel)")

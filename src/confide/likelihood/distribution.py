@@ -45,6 +45,9 @@ class PublishedValue(dist.Distribution):
         self.model, self.theta, self.route = model, _arranged(model.population, theta), route
         super().__init__(jnp.shape(self.theta)[:-1], model.channel.value_shape, validate_args=False)
 
+    def __repr__(self) -> str:
+        return f"PublishedValue({self.model.channel!r}, batch_shape={self.batch_shape})"
+
     @constraints.dependent_property  # type: ignore[untyped-decorator]
     def support(self) -> constraints.Constraint:
         """The reals, or isolated values where the noise lives on a lattice or an answer is one of a few."""

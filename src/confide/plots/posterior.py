@@ -44,8 +44,9 @@ def curves(posterior: Posterior) -> list[Curve]:
         low, high = (np.ravel(end) for end in ends[name])
         for j in range(draws.shape[1]):
             label = name if draws.shape[1] == 1 else f"{name}[{j}]"
-            theta, density = _density(posterior, draws[:, j])
-            prior = _prior(posterior.prior.parts[position], theta, j, draws.shape[1])
+            law = posterior.prior.parts[position]
+            theta, density = _density(posterior, draws[:, j], law if draws.shape[1] == 1 else None)
+            prior = _prior(law, theta, j, draws.shape[1])
             likelihood = None if prior is None or _grid(posterior) is None else _likelihood(theta, density, prior)
             found.append(Curve(label, theta, density, prior, likelihood, (float(low[j]), float(high[j]))))
     return found
@@ -67,18 +68,36 @@ def _likelihood(theta: Floats, density: Floats, prior: Floats) -> Floats | None:
     return np.asarray(ratio / np.trapezoid(ratio, theta))
 
 
-def _density(posterior: Posterior, draws: Floats) -> tuple[Floats, Floats]:
+def _density(posterior: Posterior, draws: Floats, law: Any) -> tuple[Floats, Floats]:
     grid = _grid(posterior)
     if grid is not None:
         at, exact, cdf = grid
         low, high = np.interp([0.0005, 0.9995], cdf, at)
         theta = np.linspace(low, high, _POINTS)
         return theta, np.interp(theta, at, exact)
+    low, high = np.quantile(draws, [0.005, 0.995])
+    theta = np.linspace(low, high, _POINTS)
+    return theta, _smoothed(draws, theta, law) if np.ptp(draws) > 0 else np.zeros_like(theta)
+
+
+def _smoothed(draws: Floats, theta: Floats, law: Any) -> Floats:
+    """A kernel estimate that puts no mass beyond an end of the parameter's space: what would lie there is folded back.
+
+    Of a parameter with one end, as a variance, kernels widen with the distance from it (they are of one width for
+    log(θ + c), c being the median), for one width does not serve both a peak and a long tail.
+    """
     from scipy.stats import gaussian_kde
 
-    low, high = np.quantile(draws, [0.001, 0.999])
-    theta = np.linspace(low, high, _POINTS)
-    return theta, gaussian_kde(draws)(theta) if np.ptp(draws) > 0 else np.zeros_like(theta)
+    support = None if law is None or law.support.event_dim else law.support
+    low, high = (getattr(support, name, None) for name in ("lower_bound", "upper_bound"))
+    ends = [float(end) for end in (low, high) if end is not None]
+    at, free, stretch = theta, draws, np.ones_like(theta)
+    if low is not None and high is None:
+        c = float(np.median(draws)) - ends[0]
+        at, free = (np.log(each - ends[0] + c) for each in (theta, draws))
+        stretch, ends = 1.0 / (theta - ends[0] + c), [float(np.log(c))]
+    estimate = gaussian_kde(free)
+    return np.asarray(stretch * (estimate(at) + sum(estimate(2 * end - at) for end in ends)))
 
 
 def _prior(prior: Any, theta: Floats, component: int, size: int) -> Floats | None:

@@ -36,7 +36,8 @@ def independent(**populations: Population) -> Population:
         parameters |= {names[part.name]: part.constraint for part in population.space}
         sizes |= {names[part.name]: part.shape[0] for part in population.space if part.vector}
         columns[column] = ColumnLaw(population, tuple(names.values()))
-    return Population(columns, parameters, f"independent({', '.join(populations)})", sizes=sizes)
+    told = ", ".join(f"{name}={population.name}" for name, population in populations.items())
+    return Population(columns, parameters, f"independent({told})", sizes=sizes)
 
 
 @built

@@ -27,6 +27,8 @@ def imputed(release: Release) -> tuple[float, ...] | None:
     if release.missing is None or isinstance(release.missing, str):
         return None
     given, constant = release.channel.statistic, release.missing
+    if given.tallies:
+        raise IncompatibleError(f"the share of missing records is no parameter of {given}, which counts them in a cell")
     statistic = about_x(given) or given
     if isinstance(constant, Mapping) and statistic is not given:
         (constant,) = constant.values()
@@ -53,19 +55,24 @@ def effect(release: Release) -> str | None:
     how many there were, say release.present(missing=count); if not, give their share a prior beside the others, such
     as "missing": dist.Beta(1.0, 19.0)
     """
-    if isinstance(release.missing, Mapping) and about_x(release.channel.statistic) is None:
-        return _effect_on_rows(release, release.missing)
-    values = imputed(release)
-    if values is None:
-        return None
     statistic = release.channel.statistic
+    if release.missing is None or isinstance(release.missing, str):
+        return None
+    if statistic.tallies or (isinstance(release.missing, Mapping) and about_x(statistic) is None):
+        return _effect_on_rows(release)
+    values = imputed(release)
+    assert values is not None
     reach = [
         max(abs(value - low), abs(high - value)) for value, (low, high) in zip(values, statistic.ranges, strict=True)
     ]
+    if not any(reach):
+        return None  # a count is what it would have been
     if statistic.ranked:
         size = "every 1% of the records that was missing moved it by up to 1% of the ranks"
     elif statistic.averages:
-        size = f"every 1% of the records that was missing moved {_moved(statistic, reach)}"
+        size = f"every 1% of the records that was missing moved {_moved(statistic, reach, 0.01)}"
+    elif statistic.totals:
+        size = f"each of them moved {_moved(statistic, reach, 1.0)}"
     elif release.channel.n is not None and statistic.averaged_ranks(release.channel.n) is not None:
         size = f"each of them moved it by up to {statistic.sensitivity(release.channel.n):.3g}"
     else:
@@ -78,13 +85,16 @@ def effect(release: Release) -> str | None:
     )
 
 
-def _effect_on_rows(release: Release, constants: Mapping[str, float]) -> str:
+def _effect_on_rows(release: Release) -> str:
     """The same for rows: a row of which something was imputed may be any row that holds these numbers."""
-    statistic = release.channel.statistic
-    told = " and ".join(f"{name} by {value:g}" for name, value in constants.items())
-    if statistic.averages:
+    statistic, constants = release.channel.statistic, release.missing
+    named = constants if isinstance(constants, Mapping) else {statistic.columns[0]: constants}
+    told = " and ".join(f"{name} by {value:g}" for name, value in named.items())
+    if statistic.tallies:
+        size = "each such row is counted in the cell of what stood in for its values"
+    elif statistic.averages:
         widths = [high - low for low, high in statistic.ranges]
-        size = f"every 1% of the rows in which one was missing moved {_moved(statistic, widths)}"
+        size = f"every 1% of the rows in which one was missing moved {_moved(statistic, widths, 0.01)}"
     else:
         size = "each such row is another than it would have been"
     return (
@@ -93,12 +103,12 @@ def _effect_on_rows(release: Release, constants: Mapping[str, float]) -> str:
     )
 
 
-def _moved(statistic: Statistic, reach: list[float]) -> str:
-    """How far 1% of the records moves what was published, by component."""
+def _moved(statistic: Statistic, reach: list[float], share: float) -> str:
+    """How far a share of the records, or one of them, moves what was published, by component."""
     if len(reach) == 1:
-        return f"the published number by up to {0.01 * reach[0]:.3g}"
-    parts = zip(statistic.transforms, reach, strict=True)
-    return "the mean of " + ", of ".join(f"{part} by up to {0.01 * each:.3g}" for part, each in parts)
+        return f"the published number by up to {share * reach[0]:.3g}"
+    parts = [(part, each) for part, each in zip(statistic.transforms, reach, strict=True) if each > 0]
+    return f"{statistic.noun} " + ", of ".join(f"{part} by up to {share * each:.3g}" for part, each in parts)
 
 
 def present(release: Release, missing: int) -> Release:

@@ -229,7 +229,7 @@ class Release:
         if isinstance(self.part, Grouped):  # several are printed one after the other
             source += f", {self.part}" if source else f" for {self.part}"
         done = "" if self.processed is None else f" (published as {self.processed})"
-        return f"Released{source}: {value}{done}\n{self.channel}"
+        return f"Released{source}: {value}{done}\n{self.channel.described('Published:')}"
 
     def __repr__(self) -> str:
         count = self.channel.n if self.records is not None else np.size(self.value)

@@ -63,7 +63,9 @@ def shown(channel: Channel, value: Any) -> str:
     """
     numbers = np.ravel(np.asarray(value, dtype=np.float64))
     margin = channel.margin()
-    digits = 2 - math.floor(math.log10(margin)) if margin else None
+    digits, step = 2 - math.floor(math.log10(margin)) if margin else None, lattice_step(channel)
+    if digits is not None and step is not None and step.denominator == 1:
+        digits = min(digits, 0)  # a count is a whole number
     texts = [_rounded(float(number), digits) for number in numbers]
     return texts[0] if np.ndim(value) == 0 else f"[{', '.join(texts)}]"
 

@@ -50,7 +50,8 @@ def _lead(table: Any) -> str:
     if len(deviation) != 1 or not np.isfinite(table[deviation[0]].iloc[0]):
         return ""
     spreads = table[deviation[0]]
-    text = f"Expect to learn {of_population([deviation[0].removeprefix('sd ')])} to about ± {around(spreads.iloc[0])}"
+    known = f"± {around(spreads.iloc[0])} (one standard deviation)"
+    text = f"Expect to learn {of_population([deviation[0].removeprefix('sd ')])} to about {known}"
     rest = spreads.iloc[-1]
     return f"{text}, against ± {around(rest)} with {table.index[-1]}." if np.isfinite(rest) else f"{text}."
 
@@ -85,11 +86,11 @@ def _(result: Optimum) -> PageContent:
 
 
 _MEANINGS = {
-    "expected_variance": "the variance that is left of the parameter, by the information: less is better",
+    "expected_variance": "the variance with which the parameter will be known; of several the sum: less is better",
     "information": "Fisher information of the published number about the parameter: more is better",
     "efficiency": "that information as a share of what the records themselves hold",
     "share of best": "how good it is by the criterion that ranks, as a share of the best",
-    "noise ±": "how far the noise moves the published number, with 90% probability, in its own units",
+    "noise ±": "how far the noise moves the published number at most, with 90% probability, in its own units",
     "clipped": "the share of the assumed population that lies outside of the bounds",
     "method": "how the information was computed",
 }
@@ -118,7 +119,7 @@ def _recommendation(result: Optimum) -> str:
     if not np.isfinite(share):
         return publish
     spread = ", ".join(
-        f"{of_population([str(name).removeprefix('sd ')])} to about ± {around(value)}"
+        f"{of_population([str(name).removeprefix('sd ')])} to about ± {around(value)} (one standard deviation)"
         for name, value in result.table.iloc[0].items()
         if str(name).startswith("sd ") and np.isfinite(value)
     )

@@ -5,7 +5,6 @@ What is said about each kind of result is registered beside this: `choosing`, `l
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import singledispatch
@@ -73,15 +72,3 @@ def of_population(names: Sequence[str]) -> str:
         own = [name for name in names if name != SHARE]
         return " and ".join([*([of_population(own)] if own else []), "the share of missing records"])
     return f"the population's {' and '.join(filter(None, [', '.join(names[:-1]), names[-1]]))}"
-
-
-def within(value: float, spread: float) -> str:
-    """A number to a tenth of the leading digit of its uncertainty.
-
-    >>> within(2.80491, 0.1066), within(0.0976, 0.0066), within(7232.7, 116.0)
-    ('2.80', '0.0976', '7233')
-    """
-    if not (math.isfinite(value) and math.isfinite(spread) and spread > 0):
-        return f"{value:.4g}"
-    digits = max(0, 1 - math.floor(math.log10(spread)))
-    return f"{value:.{digits}f}" if abs(value) < 1e9 and digits <= 12 else f"{value:.4g}"

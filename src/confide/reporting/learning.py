@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from confide._digits import around
+from confide._digits import around, within
 from confide.clipping import clippings, releases_of
 from confide.missing import asked_for
 from confide.plots.chains import chains, plot_chains
@@ -18,12 +18,14 @@ from confide.posterior import Posterior
 from confide.published import Release
 from confide.published.imputation import effect
 from confide.published.value import shown
-from confide.reporting.content import PageContent, Picture, content, of_population, within
+from confide.reporting.content import PageContent, Picture, content, of_population
 from confide.reporting.publishing import number_of_records
 from confide.reporting.source import Unwritable, source
 
+#: methods whose draws are no chains
+_WITHOUT_CHAINS = frozenset({"grid", "importance", "prior"})
 #: parameters that are still told in a sentence, and numbers that are
-_MOST_TOLD, _MOST_NUMBERS = 3, 8
+_MOST_TOLD, _MOST_LISTED, _MOST_NUMBERS = 3, 8, 8
 
 _LEGEND = (
     ("estimate", "the posterior mean: the best single number for the parameter"),
@@ -31,7 +33,7 @@ _LEGEND = (
     ("5%, 95%", "the parameter lies between them with 90% probability"),
 )
 _CHAINS = (
-    ("effective draws", "how many independent draws the chains are worth; from about 400 the digits shown are good"),
+    ("effective draws", "how many independent draws these are worth; from about 400 the digits shown are good"),
     ("R-hat", "whether the chains agree: 1.01 or less if they do"),
 )
 
@@ -40,8 +42,9 @@ _CHAINS = (
 def _(result: Posterior) -> PageContent:
     releases = _releases(result)
     summary, exact = result.summary(), result.method == "grid"
+    chained = not _WITHOUT_CHAINS.issuperset(result.method.split(" and "))
     low, high = summary.columns[2:4]
-    columns = ["mean", "sd", low, high, *(() if exact else ("ess", "r_hat"))]
+    columns = ["mean", "sd", low, high, *(() if exact else ("ess",)), *(("r_hat",) if chained else ())]
     named = {"mean": "estimate", "sd": "±", "ess": "effective draws", "r_hat": "R-hat"}
     return PageContent(
         title=f"What is known about {of_population(result.names)}",
@@ -52,10 +55,10 @@ def _(result: Posterior) -> PageContent:
         rows=tuple((name, *_cells(row, columns)) for name, row in summary.iterrows()),
         channels=tuple(str(each) for each in releases),
         guarantee=releases[0].guarantee if len(releases) == 1 else None,
-        legend=_LEGEND if exact else _LEGEND + _CHAINS,
+        legend=_LEGEND + _CHAINS[: (not exact) + chained],
         notes=tuple(dict.fromkeys([*_assumed(result), *_clipped(result), *_shared(result, releases), *_fit(result)])),
         warnings=(*result.diagnostics.warnings, *_imputed(result, releases)),
-        workings=() if exact else tuple(_traces(result)),
+        workings=tuple(_traces(result)) if chained else (),
     )
 
 
@@ -110,17 +113,18 @@ def _fit(result: Posterior) -> list[str]:
 def _told(summary: Any, names: Sequence[str]) -> str:
     """What is known, in a sentence; of many numbers only how well they are known."""
     low, high = summary.columns[2:4]
-    if len(summary) > _MOST_TOLD:
-        spreads = summary["sd"]
-        return (
-            f"{of_population(names)} are known to ± {around(spreads.min())} at best and ± {around(spreads.max())} "
-            "at worst (one standard deviation); each of them is below."
-        )
+    if len(summary) > _MOST_LISTED:
+        return f"each of {of_population(names)} is known as well as the table below says."
     told = []
     for name, row in summary.iterrows():
         value, first, last = (within(row[each], row["sd"]) for each in ("mean", low, high))
+        if len(summary) > _MOST_TOLD:
+            told.append(f"{name} from {first} to {last}")
+            continue
         ends = f"with 90% probability between {first} and {last}"
-        told.append(f"{of_population([name])} is {value} ± {around(row['sd'])}, and {ends}")
+        told.append(f"{of_population([name])} is {value} ± {around(row['sd'])} (one standard deviation), and {ends}")
+    if len(summary) > _MOST_TOLD:
+        return f"the population's parameters lie in these intervals, each with 90% probability: {'; '.join(told)}."
     return f"{'; '.join(told)}."
 
 
@@ -156,7 +160,7 @@ def _asked(releases: Sequence[Release]) -> str:
     if len(releases) > 1:
         return f"The posterior given what was published: {', '.join(told)}."
     (one,) = releases
-    column = "" if one.column is None else f", x being the column {one.column}"
+    column = "" if not isinstance(one.column, str) else f", x being the column {one.column}"
     about = f"{told[0]}, {one.channel.statistic} over {number_of_records(one.channel)} records{column}"
     return f"The posterior given what was published: {about}."
 

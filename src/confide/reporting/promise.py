@@ -18,14 +18,14 @@ def in_plain_words(guarantee: Privacy) -> str:
 
     >>> print(in_plain_words(PureDP(1.0)))
     Seeing this release changes the odds of any claim about any one record by a factor of at most 2.72, whatever else
-    one knows. Who must tell which of two values a record has, and would guess right half of the time, guesses right at
-    most 73.1% of the time after seeing it.
+    one knows. Someone who must tell which of two values a record has, and would guess right half of the time, guesses
+    right at most 73.1% of the time after seeing it.
     """
     if isinstance(guarantee, Unlimited):
         return "Nothing is promised: the value is published as it is, and may reveal a record exactly."
     test = (
-        "Who must tell which of two values a record has, and would guess right half of the time, guesses right at most "
-        f"{50 + 50 * guarantee.delta_at(0.0):.1f}% of the time after seeing it."
+        "Someone who must tell which of two values a record has, and would guess right half of the time, guesses right "
+        f"at most {50 + 50 * guarantee.delta_at(0.0):.1f}% of the time after seeing it."
     )
     if isinstance(guarantee, PureDP):
         return (

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from confide._digits import around
+from confide._digits import around, within
 from confide.channel import Channel
 from confide.evenly import margin_if_even
 from confide.plots.counts import plot_counts
@@ -15,7 +15,8 @@ from confide.plots.noise import plot_answers, plot_spreads, spread_if_even, spre
 from confide.published import Release
 from confide.published.imputation import effect
 from confide.published.value import shown
-from confide.reporting.content import PageContent, Picture, content, within
+from confide.reporting.content import PageContent, Picture, content
+from confide.statistic import Statistic
 
 #: numbers that are still told in a sentence
 MOST_NUMBERS = 8
@@ -33,7 +34,7 @@ def _(result: Release) -> PageContent:
         pictures=tuple(_pictures(result)),
         columns=("about", "this release"),
         rows=tuple((name, str(each)) for name, each in _facts(result).items() if each not in (None, "")),
-        channels=(str(channel),),
+        channels=(channel.described("Published:"),),
         guarantee=result.guarantee,
         warnings=tuple(told for told in (effect(result),) if told is not None),
     )  # fmt: skip
@@ -74,10 +75,16 @@ def _where(bounds: Any) -> str:
     return f"[{bounds[0]:g}, {bounds[1]:g}]" if isinstance(bounds, tuple) else f"their bounds ({bounds})"
 
 
+def _about(statistic: Statistic) -> str:
+    """What a published number would be without noise: of which s it is the mean, not of the records by themselves."""
+    s = statistic.transforms[0]
+    return f"{statistic.noun} {'' if s.is_identity else f'{s} over '}the clipped records"
+
+
 def _near(release: Release) -> str:
     """How near the published numbers are to what they are about."""
     channel, statistic, margin = release.channel, release.channel.statistic, release.channel.margin()
-    about = "the count of its cell" if statistic.tallies else f"{statistic.noun} the clipped records"
+    about = "the count of its cell" if statistic.tallies else _about(statistic)
     if channel.value_shape == () and margin is not None:
         first, last = (within(release.value + side * margin, margin) for side in (-1, 1))
         return (
@@ -86,6 +93,8 @@ def _near(release: Release) -> str:
         )
     if margin is not None:
         own = "its record's clipped value" if statistic.per_record else about
+        many = not (statistic.per_record or statistic.tallies) and statistic.dimension > 1
+        own = f"what {statistic.noun.removesuffix(' of')} is over the clipped records" if many else own
         return f"The noise alone leaves each number within ± {around(margin)} of {own} (90%)."
     even = margin_if_even(channel)
     if even is None:
@@ -108,7 +117,7 @@ def _pictures(release: Release) -> list[Picture]:
     drawn, even = spreads(release), spread_if_even(release)
     if drawn:
         told = "Where each of them lies" if len(drawn) > 1 else "Where the statistic of the clipped records lies"
-        rest = "What it says about the population, a part of which may be out of bounds, is for inference."
+        rest = "What that says about the population, a part of which may be out of bounds, is asked of `confide infer`."
         return [Picture(plot_spreads(drawn), f"{told}, given the noise alone. {rest}")]
     if even is not None:
         told = f"The noise as it would be if the records lay evenly over {_range(release)}: an example, for the real "
@@ -123,7 +132,9 @@ def _counts(release: Release) -> Picture:
     value, margin = np.asarray(release.value), release.channel.margin() or 0.0
     figure = plot_counts(release.channel.statistic.labels, value, np.stack([value - margin, value + margin], axis=1))
     told = "The published counts, and how far the noise alone may have moved each of them (90%)."
-    return Picture(figure, f"{told} What the true counts were, with totals that are known, is for `denoise`.")
+    return Picture(
+        figure, f"{told} What the true counts were, with totals that are known, is asked of `confide denoise`."
+    )
 
 
 def _facts(release: Release) -> dict[str, Any]:

@@ -76,8 +76,9 @@ def _statements(result: Sequence[Statement]) -> PageContent:
     made = [each for statement in result for each in statement.releases]
     shares = [share_spent(each.budget, each.spent) for each in result]
     one = result[0] if len(result) == 1 else None
+    title = "What has been published, and what it cost"
     return PageContent(
-        title="What has been published, and what it cost" if one is None else f"The account of {one.dataset}",
+        title=title if one is None else f"The account of the data set {one.dataset}",
         question=f"{len(result)} data set{'s' * (one is None)} and {len(made)} release{'s' * (len(made) != 1)}.",
         answer=" ".join(_account(each) for each in result),
         pictures=(Picture(plot_budgets([shorten(each.dataset) for each in result], shares), "What is spent of each "
@@ -94,9 +95,10 @@ def _statements(result: Sequence[Statement]) -> PageContent:
 
 def _account(statement: Statement) -> str:
     if statement.spent is None:
-        return f"{statement.dataset} may spend {statement.budget}, and has spent nothing."
+        return f"The data set {statement.dataset} may spend {statement.budget}, and has spent nothing."
     rest = "nothing" if statement.left is None else str(statement.left)
-    return f"{statement.dataset} may spend {statement.budget}, has spent {statement.spent}, and has {rest} left."
+    spent = f"may spend {statement.budget}, has spent {statement.spent}, and has {rest} left"
+    return f"The data set {statement.dataset} {spent}."
 
 
 def _row(release: Release) -> tuple[Any, ...]:
@@ -113,7 +115,7 @@ def _row(release: Release) -> tuple[Any, ...]:
 
 
 def _channels(releases: Sequence[Release]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(str(each.channel) for each in releases))
+    return tuple(dict.fromkeys(each.channel.described("Published:") for each in releases))
 
 
 def _warnings(releases: Sequence[Release]) -> tuple[str, ...]:

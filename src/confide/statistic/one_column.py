@@ -10,7 +10,7 @@ from confide.statistic.statistic import Statistic
 
 
 def about_x(statistic: Statistic) -> Statistic | None:
-    """The same statistic with its one column called x; None where it has several columns, texts, or is about x.
+    """The same statistic with its one column called x; None of several columns, texts or cells, or about x.
 
     >>> from confide.statistic import Mean
     >>> about_x(Mean(["age", "age**2"], bounds={"age": (18, 90)}))
@@ -19,7 +19,7 @@ def about_x(statistic: Statistic) -> Statistic | None:
     bounds = statistic.bounds
     if not isinstance(bounds, ColumnBounds) or len(bounds.names) != 1 or bounds.categories:
         return None
-    if not all(isinstance(each, Expression) for each in statistic.transforms):
+    if statistic.tallies or not all(isinstance(each, Expression) for each in statistic.transforms):
         return None
     name = re.compile(rf"(?<![\w.]){re.escape(bounds.names[0])}\b")  # not the exponent of a number
     texts = [name.sub("x", str(each)) for each in statistic.transforms]

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from confide._digits import within
 from confide.channel import Channel
 from confide.denoising import denoise
 from confide.errors import InvalidArgument
@@ -14,7 +15,7 @@ from confide.published import Release
 from confide.published.errors import FileError
 from confide.published.file import parse
 from confide.reporting import learning, publishing  # noqa: F401  # register their contents
-from confide.reporting.content import Picture, content, within
+from confide.reporting.content import Picture, content
 from confide.reporting.publishing import published
 from confide.reporting.script import script
 from confide.reporting.source import Unwritable, source
@@ -145,7 +146,7 @@ def _counts(release: Release, state: PageState) -> Answer:
             *_origin(release),
             *_below_zero(lows),
             f"Published: {published(release)}.",
-            *str(release.channel).splitlines(),
+            *release.channel.described("That is").splitlines(),
         ),
         script=code,
     )

@@ -23,7 +23,7 @@ def halving(posterior: Posterior) -> str:
     >>> prior = {"probability": dist.Beta(1.0, 1.0)}
     >>> print(halving(cf.infer(cf.populations.bernoulli(), cf.Release(channel, 0.31), prior)))
     To halve the interval of probability: about 870 records instead of 300 under 0.01-zCDP; or, with 300 records, \
-no level: even without noise they leave ± 0.026.
+no level: even without noise they leave an sd of 0.026.
     """
     call = posterior.call
     releases = [] if call is None else releases_of(call)
@@ -81,4 +81,4 @@ def _shown(privacy: Privacy) -> str:
 
 def _nothing(error: ConfideError, name: str) -> str:
     left = str(error).partition(f"{name} to ± ")[2].partition(";")[0]
-    return f"no level: even without noise they leave ± {float(left):.2g}" if left else "no level"
+    return f"no level: even without noise they leave an sd of {float(left):.2g}" if left else "no level"

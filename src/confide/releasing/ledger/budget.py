@@ -132,9 +132,10 @@ def refusal(budget: Privacy, spent: Amount, after: Amount, asked: Privacy, datas
     """Why a release that takes a total from `spent` to `after` cannot be paid for; None when it can."""
     if _within(budget, after):
         return None
-    rest = left(budget, spent)
+    rest, cost = left(budget, spent), in_unit(asked, budget)
+    told = f"{asked}, which costs {cost}" if cost is not None and type(cost) is not type(asked) else f"{asked}"
     return (
-        f"the release promises {asked}, but of the budget of {dataset!r}, {budget}, "
+        f"the release promises {told}, but of the budget of {dataset!r}, {budget}, "
         f"{'nothing' if rest is None else rest} is left"
     )
 
