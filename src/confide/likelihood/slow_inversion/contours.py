@@ -120,7 +120,8 @@ def contours(transform: NoiseTransform, n: int, step: float, record: Record, y: 
             return False
         held = record.weights[theta] > 0
         tilts = np.stack([2.0 * tau, crossed * pole])
-        log_m = n * logsumexp(tilts[:, None] / n * record.s[held], b=record.weights[theta, held], axis=1)
+        # not as `b=`: scipy divides by the weight of the largest, which may be next to nothing
+        log_m = n * logsumexp(tilts[:, None] / n * record.s[held] + np.log(record.weights[theta, held]), axis=1)
         nearest = ranked[run.start if crossed > 0 else run.stop - 1]
         beside = float(np.diff(log_m - tilts * nearest)[0])
         return -beside - 2.0 * math.pi / step * abs(tau) > _NOTICED
