@@ -17,7 +17,7 @@ from confide.mechanism import Law, Mechanism
 from confide.privacy import Privacy, Unlimited
 from confide.privacy.relation import ADD_REMOVE, NEIGHBOURS, REPLACE
 from confide.statistic import Statistic
-from confide.statistic.drowned import drowned
+from confide.statistic.drowned import drowned, drowned_by_records
 from confide.statistic.one_column import about_x
 from confide.statistic.persons import per_row
 from confide.statistic.size import check_count, check_size
@@ -183,12 +183,14 @@ class Channel:
         the noise (± 493, 90%) is wider than all that the median can be, which is from 0 to 60: the published number
         will say almost nothing; narrow the bounds, use more records, a larger privacy parameter or another mechanism
         """
-        if self.statistic.totals or self.statistic.tallies:
-            return None  # the more records, the larger a sum is beside its noise
-        noise = self.law.least_margin(self.statistic, self.n)
-        if self.n == 1 or self.statistic.per_record or noise is None:
+        statistic = self.statistic
+        # of a sum nothing is said: the more records, the larger it is beside its noise
+        if statistic.totals or statistic.tallies or statistic.per_record or self.n == 1:
             return None
-        return drowned(self.statistic, noise)
+        noise = self.law.least_margin(statistic, self.n)
+        if self.law.window and statistic.ranked:
+            return drowned_by_records(statistic, noise, margin_if_even(self))
+        return None if noise is None else drowned(statistic, noise)
 
     @float64
     def summary(self, records: Any) -> Any:
@@ -272,7 +274,7 @@ class Channel:
 
     def _expected(self) -> str:
         """How far a published number will be from what it is about, and a warning where that is too far."""
-        margin, least, warning = self.margin(), self.law.least_margin(self.statistic, self.n), self.warning
+        margin, least = self.margin(), self.law.least_margin(self.statistic, self.n)
         one = "The published number" if self.value_shape == () else "Each published number"
         own = self.statistic.per_record
         about = "its record's clipped value" if own else "that statistic of the clipped records"
@@ -282,7 +284,7 @@ class Channel:
         if margin is not None and not self.law.noiseless:
             lines.append(f"{one} will lie within ± {around(margin)} of {about} (90%).")
         elif margin is None and self.law.window:
-            told = {"at best": least, "if they lie evenly over its range": margin_if_even(self)}
+            told = {"at best, in the middle of its range": least, "if they lie evenly over it": margin_if_even(self)}
             words = "".join(f", within ± {around(each)} {when}" for when, each in told.items() if each is not None)
             known = f"{words} (90%)" if words else ""
             lines.append(f"How near the published number comes to {about} depends on how they lie{known}.")
@@ -291,8 +293,7 @@ class Channel:
                 "It lies between records: where many share a value, as whole numbers do, there is little room beside, "
                 f"and {2 * self.law.window + 1:,} equal ones leave it anywhere in the range; SmoothCauchy serves them."
             )
-        if warning is not None:
-            lines.append(f"Warning: {warning}.")
+        lines += [f"Warning: {self.warning}."] if self.warning else []
         return "".join(f"{line}\n" for line in lines)
 
     def __repr__(self) -> str:
