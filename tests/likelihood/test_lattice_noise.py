@@ -12,6 +12,7 @@ from numpyro.distributions import constraints
 from scipy import integrate, special, stats
 
 import confide as cf
+from confide.likelihood.slow_inversion import sums
 
 
 def mass(kind, scale, step, k):
@@ -189,3 +190,15 @@ def test_wide_noise_that_comes_back_while_the_mean_has_not_decayed(mechanism):
     at = lambda y: (mass / mass.sum())[(y / 0.25 - points).astype(int) + 4000]  # noqa: E731
     expected = [np.log(stats.binom.pmf(count, 400, 0.25) @ at(y)) for y in (0.5, 0.25, 3.0)]
     np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+
+def test_a_sum_is_no_longer_than_its_mass():
+    """A lattice of twenty million points holds the sum of 20,000 cubes, whose mass lies on a few of them."""
+    k = np.arange(11) ** 3
+    mass = stats.poisson(2).pmf(np.arange(11)) / stats.poisson(2).cdf(10)
+    law = sums._sum(sums.Masses(0.0, 1.0, k, mass, np.empty((0, 11))), 20_000, 0.0)
+    assert law.u.size <= 2**19
+    mean = mass @ k
+    assert law.masses[0].sum() == pytest.approx(1.0, abs=1e-10)
+    assert law.masses[0] @ (law.u - mean) == pytest.approx(0.0, abs=1e-8)
+    assert law.masses[0] @ (law.u - mean) ** 2 == pytest.approx(mass @ (k - mean) ** 2 / 20_000, rel=1e-8)

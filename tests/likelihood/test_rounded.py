@@ -112,6 +112,15 @@ def test_cells_hold_records_where_there_are_some():
             -124.75,
             -12.5610842,
         ),
+        (
+            cf.populations.normal(),
+            (1.0, 4.0),
+            cf.Mean("x**2", (0, 20)),
+            cf.Laplace(scale=8.0, step=0.01),
+            5,
+            -25.14,
+            -10.97600935,
+        ),
     ],
 )
 def test_few_records_and_values_out_of_their_reach(population, theta, statistic, mechanism, n, value, expected):

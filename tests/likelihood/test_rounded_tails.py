@@ -59,3 +59,18 @@ def test_few_records_that_do_not_decay_are_left_to_cells(monkeypatch):
     y = np.asarray([0.0, 1.0])
     np.testing.assert_allclose(model.log_likelihood(0.2, y), expected(2, 0.2, y, 0.5, 1.0, gaussian=False), atol=1e-7)
     assert asked[0].min() > 2e-9
+
+
+def test_what_is_not_inverted_is_bounded():
+    """Thirty records, of which most are 0: that nearly all are is no short inversion, and less likely than its bound."""
+    n, step, share = 30, 0.1, 0.7
+    node, weight = np.polynomial.legendre.leggauss(200)
+    s, mass = np.append(0.5 + 0.5 * node, 0.0), np.append((1 - share) * 0.5 * weight, share)
+    first, q, doubt = rounded_tails._rounded(s, mass, s == 0.0, n, step)
+    outside = [comb(n, k) * (1 - share) ** k * share ** (n - k) for k in range(n + 1)]
+    total = [
+        outside[0] * (half > 0) + sum(outside[k] * float(below(k, n * half)) for k in range(1, n + 1))
+        for half in (step * (first + i - 0.5) for i in range(q.size + 1))
+    ]
+    assert np.all(np.isfinite(doubt)) and doubt.max() > 1e-9  # which the bound alone is as good as
+    assert np.all(np.abs(q - np.diff(total)) <= doubt + 1e-13)

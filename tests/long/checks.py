@@ -26,15 +26,16 @@ PRIOR = {"mean": dist.Normal(0.0, 100.0), "variance": dist.InverseGamma(1.0, 1.0
 ALPHA = 1e-6
 
 
+#: a function of this module with its arguments: checks that ask for the same part share it
+Part = tuple[Callable[..., Result], tuple[Any, ...]]
+
+
 @dataclass(frozen=True)
 class Check:
-    """Parts, what computes one of them, and what all of them say."""
+    """Parts, and what all of them say."""
 
-    parts: Callable[[float], list[tuple[Any, ...]]]
-    compute: Callable[..., Result]
+    parts: Callable[[float], list[Part]]
     judge: Callable[[list[Result]], Verdict]
-    #: seconds of one core that all parts take, as measured
-    seconds: float
 
 
 def plan_of(both: bool, epsilon: float, persons: int = PERSONS, **options: Any) -> Any:
@@ -87,11 +88,6 @@ def published_runs(epsilon: float, seeds: tuple[int, ...]) -> Result:
         records = MEAN + math.sqrt(VARIANCE) * generator.normal(size=PERSONS)
         errors.append(posterior_mean(records, epsilon, BEST_HALF[epsilon], generator) - MEAN)
     return {"epsilon": epsilon, "his": np.asarray(errors), "seconds": time.process_time() - start}
-
-
-def against_published(kind: str, epsilon: float, *rest: Any) -> Result:
-    """Runs of one of the two."""
-    return published_runs(epsilon, *rest) if kind == "his" else runs_at_his_truth(True, epsilon, *rest)
 
 
 def no_worse(ours: Any, his: Any) -> tuple[bool, float, float]:
@@ -212,36 +208,39 @@ def judge_bracket(results: list[Result]) -> Verdict:
     return good, [f"{line} ({len(z)} runs, {sum(each['seconds'] for each in results):.0f} s)"]
 
 
-def _share(total: int, parts: int, scale: float) -> list[int]:
-    return [max(round(total * scale / parts), 1)] * parts
+def _keys(total: int, parts: int, scale: float) -> list[tuple[int, int]]:
+    """A key for each part, and how much it does."""
+    return list(enumerate([max(round(total * scale / parts), 1)] * parts))
 
 
-def _runs(scale: float) -> list[tuple[Any, ...]]:
+def _runs(scale: float) -> list[Part]:
     settings = [(both, epsilon) for both in (True, False) for epsilon in BEST]
-    return [(*setting, runs, key) for setting in settings for key, runs in enumerate(_share(RUNS, 2, scale))]
+    return [(runs_at_his_truth, (*each, runs, key)) for each in settings for key, runs in _keys(RUNS, 2, scale)]
 
 
-def _published(scale: float) -> list[tuple[Any, ...]]:
+def _published(scale: float) -> list[Part]:
     count = max(round(32 * scale), 1)
-    his = [("his", epsilon, (seed,)) for epsilon in BEST for seed in range(count)]
-    return his + [("ours", epsilon, runs, key) for epsilon in BEST for key, runs in enumerate(_share(RUNS, 2, scale))]
+    his: list[Part] = [(published_runs, (epsilon, (seed,))) for epsilon in BEST for seed in range(count)]
+    return his + [part for part in _runs(scale) if part[1][0]]
 
 
-def _after_runs(scale: float) -> list[tuple[Any, ...]]:
+def _after_runs(scale: float) -> list[Part]:
     settings = [(both, by) for both in (True, False) for by in ("expected", "draw")]
-    return [(*setting, key, runs) for setting in settings for key, runs in enumerate(_share(RUNS, 4, scale))]
+    return [(sbc_after_runs, (*each, key, runs)) for each in settings for key, runs in _keys(RUNS, 4, scale)]
 
 
-def _tables(scale: float) -> list[tuple[Any, ...]]:
-    return [(name, key, runs) for name in TABLES for key, runs in enumerate(_share(200, 16, scale))]
+def _tables(scale: float) -> list[Part]:
+    return [(sbc_of_tables, (name, key, runs)) for name in TABLES for key, runs in _keys(200, 16, scale)]
+
+
+def _bracketed(scale: float) -> list[Part]:
+    return [(bracketed, (seed,)) for seed in range(max(round(16 * scale), 1))]
 
 
 CHECKS = {
-    "runs": Check(_runs, runs_at_his_truth, judge_runs, 0.0),
-    "published": Check(_published, against_published, judge_published, 0.0),
-    "sbc-adaptive": Check(_after_runs, sbc_after_runs, judge_sbc, 0.0),
-    "sbc-tables": Check(_tables, sbc_of_tables, judge_sbc, 0.0),
-    "bracket": Check(
-        lambda scale: [(seed,) for seed in range(max(round(16 * scale), 1))], bracketed, judge_bracket, 0.0
-    ),
+    "runs": Check(_runs, judge_runs),
+    "published": Check(_published, judge_published),
+    "sbc-adaptive": Check(_after_runs, judge_sbc),
+    "sbc-tables": Check(_tables, judge_sbc),
+    "bracket": Check(_bracketed, judge_bracket),
 }

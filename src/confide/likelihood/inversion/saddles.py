@@ -1,7 +1,7 @@
 """Saddlepoints of a noisy mean, from a table of tilts: where contours pass, and which values can share one.
 
 Any contour, or tilt, gives the same density, and a good one keeps the digits: the one at which the tilted mean, with
-Gaussian noise moved along, is y itself. A table of some fifty tilts is enough to choose by.
+Gaussian noise moved along, is y itself. A table of some sixty tilts is enough to choose by.
 """
 
 from __future__ import annotations
@@ -16,8 +16,10 @@ Floats = NDArray[np.float64]
 
 #: the steepest tilt worth looking for, times the range of s: beyond it all mass is at an end of the range
 _STEEPEST = 60.0
-#: tilts of the table, as shares of the steepest
-_TILTS = np.concatenate([-np.geomspace(1.0, 1e-4, 24), [0.0], np.geomspace(1e-4, 1.0, 24)])
+#: tilts of the table, as shares of that; and powers, for those that only narrow Gaussian noise follows, of how much
+#: steeper the steepest of them is
+_TILTS = np.geomspace(1e-4, 1.0, 24)
+_STEEPER = np.linspace(0.0, 1.0, 9)[1:]
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +71,11 @@ def saddles(s: Floats, mass: Floats, n: int, variance: float, furthest: float, l
     """
     width = s.max(axis=-1) - s.min(axis=-1) + 1e-300
     far = furthest / (variance * n) if variance > 0 else 0.0
-    kappa = _TILTS * np.minimum(np.maximum(_STEEPEST / width, 2.0 * far), limit / n)[..., None]
+    steep = np.minimum(_STEEPEST / width, limit / n)[..., None]
+    # beyond all records the noise alone goes on: tilts for that must not take the place of those that move the records
+    steeper = np.maximum(min(2.0 * far, limit / n) / steep, 1.0) ** _STEEPER
+    half = steep * np.concatenate([np.broadcast_to(_TILTS, (*steep.shape[:-1], _TILTS.size)), steeper], axis=-1)
+    kappa = np.concatenate([-half[..., ::-1], np.zeros_like(steep), half], axis=-1)
     exponent = kappa[..., None] * s[..., None, :]
     tilted = mass[..., None, :] * np.exp(exponent - exponent.max(axis=-1, keepdims=True))
     tilted /= tilted.sum(axis=-1, keepdims=True)

@@ -65,7 +65,9 @@ class ResponseCells(eqx.Module):
 
     def weights_at(self, thetas: Any) -> Floats:
         """The same at known θ (M, d): shape (M, cells + 2)."""
-        below, above = tiles.tails(self.population, self.edges, thetas)
+        # many cells of one θ would be worked out for all rows of a tile
+        alone = len(thetas) == 1 and self.edges.size > tiles.ALONE // 2
+        below, above = tiles.tails(self.population, self.edges, thetas, alone=alone)
         mass = _between(below > 0.5, below, above)
         return np.concatenate([np.where(mass < 0, 0.0, mass), below[:, :1], above[:, -1:]], axis=1)
 

@@ -35,19 +35,22 @@ def serves(transform: NoiseTransform | None) -> bool:
     return type(transform) in (LaplaceTransform, GaussianTransform)
 
 
-def invert_at_once(group: Group, thetas: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:
-    """log p, a bound on its error and the score (B, Y, d) at (θ, y) pairs (B, Y)."""
+def invert_at_once(group: Group, thetas: Floats, y: Floats, *, scores: bool = True) -> tuple[Floats, Floats, Floats]:
+    """log p, a bound on its error and the score (B, Y, d) at (θ, y) pairs (B, Y); d is 0 where none is asked for."""
     many, model, reference = len(thetas), group.model, float(group.inversion.reference)
-    nodes, slopes = group.nodes(thetas), group.slopes(thetas)
-    weights, changes = np.asarray(nodes.weights), np.asarray(slopes.weights)
+    nodes = group.nodes(thetas)
+    weights = np.asarray(nodes.weights)
+    changes = np.asarray(group.slopes(thetas).weights) if scores else np.empty((many, 0, weights.shape[1]))
     s = np.asarray(nodes.s) - reference
     atoms = atom_values(model.population, model.channel.statistic) - reference
     log_prob, error = np.empty(y.shape), np.empty(y.shape)
-    score = np.empty((*y.shape, thetas.shape[1]))
+    score = np.empty((*y.shape, changes.shape[1]))
     turns = _turns(group, s) if s.ndim == 1 else ()
     for row in range(many):
-        values = s if s.ndim == 1 else s[row]
-        record = Record(values, weights[row : row + 1], 0, atoms, changes[row : row + 1])
+        # nodes that move are as many at each θ, and some of them only fill up
+        held = slice(None) if s.ndim == 1 else (weights[row] > 0) | np.any(changes[row] != 0, axis=0)
+        values = s if s.ndim == 1 else s[row, held]
+        record = Record(values, weights[row : row + 1, held], 0, atoms, changes[row : row + 1, :, held])
         found = _Mean(group, record, turns or _turns(group, values))(y[row] - reference)
         log_prob[row], error[row], score[row] = found.log_prob, found.error, found.score
     return log_prob, error, score

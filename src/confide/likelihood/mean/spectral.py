@@ -26,7 +26,7 @@ from confide.errors import AccuracyError, IncompatibleError
 from confide.likelihood.completed import Completed, completed
 from confide.likelihood.inversion import shared_contours
 from confide.likelihood.inversion.frequencies import CUT, SETTLED, Group, in_blocks, plan
-from confide.likelihood.mean import inside_a_trace, spectral_information, told_by_masses
+from confide.likelihood.mean import at_once, inside_a_trace, spectral_information, told_by_masses
 from confide.likelihood.noise.channel import noise_transform
 from confide.likelihood.noise.lattice import lattice_spacing
 from confide.likelihood.record_law.fixed import record_law
@@ -45,8 +45,8 @@ Floats = NDArray[np.float64]
 
 
 #: cells by which rounded means are computed, at how many θ at most, and the error that is let pass: .03 seconds each
-#: before they are inverted with more frequencies, which takes longer and may not settle, and a second each afterwards
-_QUICK, _CAREFUL = (2**11, 1000, 2e-9), (2**16, 32, SETTLED_SLOWLY)
+#: before they are inverted with more frequencies, which takes longer and may not settle; .2 and .7 afterwards
+_QUICK, _CAREFUL = (2**11, 1000, 2e-9), ((2**16, 32, SETTLED_SLOWLY), (2**18, 8, SETTLED_SLOWLY))
 #: the error of an inversion of the tails of a rounded mean that is let pass
 _BY_TAILS = 2e-9
 
@@ -124,9 +124,12 @@ class Spectral(Route):
 def _inverted(model: Model, thetas: Floats, values: Floats) -> Floats:
     """log p at all θ and values, or an error in words."""
     result, cut = np.full((len(thetas), len(values)), -np.inf), np.full((len(thetas), len(values)), np.inf)
-    groups = plan(model, thetas)
+    # nodes that move are made anew for each θ, and so would be all that a compiled program shares between them
+    alone = moves(model.population) and len(values) < shared_contours.FEWEST and at_once.serves(noise_transform(model))
+    groups = plan(model, thetas, checked=not alone)
     for group in (each for each in groups if not each.slow):
-        result[group.index], cut[group.index] = _at_values(group, thetas[group.index], values)
+        at_values = _one_by_one if alone else _at_values
+        result[group.index], cut[group.index] = at_values(group, thetas[group.index], values)
     cells = rounded.coarse(model) and model.population.rows is None  # of one column
     if cells:
         _by_tails(groups, values, result, cut)
@@ -136,7 +139,8 @@ def _inverted(model: Model, thetas: Floats, values: Floats) -> Floats:
         if np.any(lost[group.index]):
             _decide(group, lost[group.index], values, result, cut)
     if cells:
-        _by_cells(model, thetas, values, result, cut, _CAREFUL)
+        for care in _CAREFUL:
+            _by_cells(model, thetas, values, result, cut, care)
     _require_decay(model, values, result, cut)
     return result
 
@@ -193,6 +197,13 @@ def _decide(group: Group, lost: NDArray[np.bool_], values: Floats, result: Float
     y = np.broadcast_to(values[columns], (len(rows), len(columns)))
     thetas = group.thetas[np.any(lost, axis=1)]
     result[np.ix_(rows, columns)], cut[np.ix_(rows, columns)] = invert_slowly(group, thetas, y)
+
+
+def _one_by_one(group: Group, thetas: Floats, values: Floats) -> tuple[Floats, Floats]:
+    """log p and cut-off, with two steps of the frequency at each θ instead of a check of its group."""
+    each = np.broadcast_to(values, (len(thetas), len(values)))
+    log_prob, error, _ = at_once.invert_at_once(group, thetas, each, scores=False)
+    return log_prob, np.where(error < SETTLED, 0.0, error)
 
 
 def _at_values(group: Group, thetas: Floats, values: Floats) -> tuple[Floats, Floats]:

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.special import logsumexp
 
 from confide.likelihood.inversion.atoms import nearest_atom
 from confide.likelihood.inversion.saddles import Saddles, saddles
@@ -68,9 +67,14 @@ class Record:
 
     def saddles(self, n: int, variance: float, furthest: float, limit: float) -> Saddles:
         """Their tables, by laws summed up in cells, which is good enough to choose contours by."""
-        # as many nodes in each: cells of one width would sum up all of a law that is narrow beside its bounds
-        cell = np.empty(self.s.size, dtype=int)
-        cell[np.argsort(self.s, kind="stable")] = np.arange(self.s.size) * _CELLS // max(self.s.size, _CELLS)
+        # a third of the cells hold as many nodes each, a third as much mass, a third are as wide: nodes crowd at
+        # singularities, mass may be narrow beside its bounds, and tilts go where there is hardly any
+        order = np.argsort(self.s, kind="stable")
+        size, ranked, mass = self.s.size, self.s[order], self.weights.sum(axis=0)[order]
+        along = np.arange(size) / size + (np.cumsum(mass) - mass) / mass.sum()
+        along += (ranked - ranked[0]) / (ranked[-1] - ranked[0] + 1e-300)
+        cell = np.empty(size, dtype=int)
+        cell[order] = np.clip(along / 3.0 * _CELLS, 0, _CELLS - 1).astype(int)
         summing = sparse.csr_array((np.ones(cell.size), (np.arange(cell.size), cell)), shape=(cell.size, _CELLS))
         mass, first = self.weights @ summing, (self.weights * self.s) @ summing
         # a cell without mass is anywhere among the others
@@ -118,10 +122,8 @@ def contours(transform: NoiseTransform, n: int, step: float, record: Record, y: 
         """
         if crossed == 0:
             return False
-        held = record.weights[theta] > 0
         tilts = np.stack([2.0 * tau, crossed * pole])
-        # not as `b=`: scipy divides by the weight of the largest, which may be next to nothing
-        log_m = n * logsumexp(tilts[:, None] / n * record.s[held] + np.log(record.weights[theta, held]), axis=1)
+        log_m = n * _log_mean_exp(tilts / n, record.s, record.weights[theta])
         nearest = ranked[run.start if crossed > 0 else run.stop - 1]
         beside = float(np.diff(log_m - tilts * nearest)[0])
         return -beside - 2.0 * math.pi / step * abs(tau) > _NOTICED
@@ -144,3 +146,11 @@ def contours(transform: NoiseTransform, n: int, step: float, record: Record, y: 
                 tau = max(tau, 0.0) if value >= middle else min(tau, 0.0)
             add(theta, table, slice(start, stop), tau, 0.0)
     return found
+
+
+def _log_mean_exp(tilts: Floats, s: Floats, weights: Floats) -> Floats:
+    """log Σ w e^{κs} of each tilt κ: by the largest term: the weight of the largest e^{κs} may be next to nothing."""
+    with np.errstate(divide="ignore"):
+        log_terms = tilts[:, None] * s + np.log(weights)
+    top = log_terms.max(axis=1, keepdims=True)
+    return np.asarray(np.log(np.sum(np.exp(log_terms - top), axis=1)) + top[:, 0])

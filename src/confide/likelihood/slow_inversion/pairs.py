@@ -40,9 +40,8 @@ Answer = tuple[tuple[NDArray[np.intp], ...], FineResult]
 _FEWEST, _MORE, _MOST = 2**11, 4, 2**17
 #: radians of e^{ius} across the range of s that nodes can follow: 60,000 of them that stay, 16,000 that move
 _MOST_TURNS, _MOST_TURNS_MOVING = 24_000.0, 14_000.0
-#: the largest error that is let pass, and the error at which no more frequencies are tried
+#: the largest error that is let pass: no more frequencies are tried then
 SETTLED = 1e-7
-_TRIED = 3e-8
 #: the period of the density on the frequency grid, in ranges of s and steps of Laplace noise (see `frequencies`)
 _RANGES, _STEPS = 4.0, 8.0
 #: the share of the longest period above which a shorter one is not worth it
@@ -84,7 +83,7 @@ def _settled(group: Group, thetas: Floats, y: Floats, *, scores: bool) -> tuple[
         first, most = _first(group, period), _most(group, period, breadth)
         frequencies = first if first <= most else _FEWEST
         unseen = _unseen(group, thetas, y) if first > most else np.zeros(len(thetas))
-        while np.any(waiting := error > _TRIED):
+        while np.any(waiting := error >= SETTLED):
             try:
                 for at, found in _attempt(group, thetas, y, waiting, frequencies, period, breadth, scores=scores):
                     told = found.error + unseen[at[0]]

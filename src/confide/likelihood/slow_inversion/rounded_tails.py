@@ -9,7 +9,8 @@ two tails
 of which few are neither 0 nor 1, and which are inverted on the mean's own scale (Lugannani and Rice 1980 expand this
 integral; here it is summed). The trapezoidal rule of step δ adds the tails at b ± 2πj/δ times e^{±2πjτ/δ}; twice the
 step says by how much at most. Beyond the last frequency |M|ⁿ is bounded by the mass of the atoms and the largest
-modulus of the rest. Few records with atoms do not decay, and are left to cells (`rounded_sums`).
+modulus of the rest. Few records with atoms do not decay: of their tails Chernoff's bound is known, which is enough
+where the noise has hardly any chance to tell of them; else they are left to cells (`rounded_sums`).
 """
 
 from __future__ import annotations
@@ -158,4 +159,7 @@ def _inverted(
     atoms = (tilted - outside).sum(axis=1)
     left = np.where(served & (atoms**n < _ROUNDING), np.abs(scale) / delta * (atoms + modulus) ** n, np.inf)
     doubt = np.abs(fine - coarse) + left + _ROUNDING * np.abs(scale) * np.abs(terms).sum(axis=1)
-    return np.maximum(fine, 0.0), doubt
+    # Chernoff: no tail is more than this. Where only atoms can be so far out nothing else is known of it, nor needed
+    most = np.where(served, np.exp(np.where(served, exponent, 0.0)), np.inf)
+    bounded = doubt > most
+    return np.where(bounded, 0.5 * most, np.maximum(fine, 0.0)), np.where(bounded, 0.5 * most, doubt)

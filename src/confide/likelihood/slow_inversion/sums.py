@@ -32,6 +32,8 @@ Floats = NDArray[np.float64]
 
 #: the longest lattice; and where only a part of it is summed, the log of the mass beyond, at most
 _LONGEST, _BEYOND = 2**22, -34.0
+#: the shortest, and the log of the mass beyond a shorter one, which is nothing beside the rounding of the others
+_SHORTEST, _NOTHING = 2**12, -60.0
 #: what sharing a tilt may cost the values of a run: a factor of e⁹ of the sixteen digits
 _COST = 9.0
 #: shares of the tilt that are tried until the error is small: noise on a coarse lattice does not move with the mean
@@ -139,7 +141,10 @@ def _sum(record: Masses, n: int, kappa: float) -> LatticeSum:
     tilted = np.vstack([record.mass, record.slopes]) * lift / total
     first, mean = int(record.k.min()), float(tilted[0] @ record.k)
     whole = n * int(record.k.max() - first) + 1
-    points = min(whole, _LONGEST)
+    points, centred = min(whole, _LONGEST), np.asarray(record.k - mean)
+    # a long transform costs time, and leaves rounding where there is no mass
+    while points > _SHORTEST and _log_beyond(tilted[0], centred, n, 0.25 * points, 80.0) < _NOTHING:
+        points //= 2
     start = n * first if points == whole else round(n * mean) - points // 2
     size = int(fft.next_fast_len(points, real=True))
     folded = np.stack([np.bincount(record.k % size, row, size) for row in tilted])
@@ -147,17 +152,17 @@ def _sum(record: Masses, n: int, kappa: float) -> LatticeSum:
     power = transform[0] ** (n - 1)
     masses = fft.irfft(np.concatenate([transform[:1] * power, n * transform[1:] * power]), size, axis=1)
     masses = np.roll(masses, -(start % size), axis=1)[:, :points]
-    if points < whole and _log_beyond(tilted[0], np.asarray(record.k - mean), n, 0.5 * points) > _BEYOND:
+    if points < whole and _log_beyond(tilted[0], centred, n, 0.5 * points, 40.0) > _BEYOND:
         masses = np.full_like(masses, np.nan)
     u = record.origin + record.spacing * ((start + np.arange(points)) / n)
     return LatticeSum(u, masses, n * (np.log(total) + top))
 
 
-def _log_beyond(mass: Floats, k: Floats, n: int, reach: float) -> float:
-    """Chernoff's bound on the log of the mass of a sum of n centred records beyond ±reach."""
-    tilt = np.asarray([[-1.0], [1.0]]) * 40.0 / reach
+def _log_beyond(mass: Floats, k: Floats, n: int, reach: float, steep: float) -> float:
+    """Chernoff's bound on the log of the mass of a sum of n centred records beyond ±reach, at tilts ±steep/reach."""
+    tilt = np.asarray([[-1.0], [1.0]]) * steep / reach
     with np.errstate(over="ignore"):
-        return float(np.max(n * np.log(np.exp(tilt * k) @ mass)) - 40.0 + np.log(2.0))
+        return float(np.max(n * np.log(np.exp(tilt * k) @ mass)) - steep + np.log(2.0))
 
 
 def _with_noise(transform: NoiseTransform, law: LatticeSum, tau: float, y: Floats) -> tuple[Floats, Floats, Floats]:
