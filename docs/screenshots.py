@@ -12,9 +12,11 @@ from playwright.sync_api import sync_playwright
 
 HERE = Path(__file__).parent / "img"
 _LISTED = "statistics=mean+abs(x)%0Amean+x**2+on+-4+4%0Amean+abs(x)+on+-5+5%0Amean+x**2"
+_ROWS = "column=pain&column_b=dose&rows=linear_regression&kind=gdp"
 #: each: the address of a screen, and how much of it is shown
 SHOTS = {
     "explore-statistic": (f"/statistic?{_LISTED}", 960),
+    "explore-rows": (f"/statistic?{_ROWS}", 960),
     "explore-worth": ("/worth?pick=mean+abs(x)+on+-8+8&sd1=0.4", 960),
     "explore-number": ("/number?published=mean+abs(x)&value=1.31&scale=0.02&count=1000", 960),
 }

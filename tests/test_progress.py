@@ -93,6 +93,24 @@ def test_the_clock_tells_what_is_done_so_far(quick):
     assert "again: 0 s (" in stream.getvalue()
 
 
+def test_who_listens_is_told_of_work_inside_of_work():
+    """A posterior is one step of a page, and takes a minute: what happens inside of it was not told."""
+    heard = []
+    progress.listen(lambda steps, counts: heard.append(([(s.what, s.done, s.total) for s in steps], dict(counts))))
+    try:
+        for _ in progress.progress(["a release"], "releases"):
+            with progress.working("infer"):
+                for _ in progress.progress(range(2), "parts"):
+                    progress.counted(100, "likelihoods")
+        with pytest.raises(ValueError), progress.working("again"):
+            raise ValueError
+    finally:
+        progress.listen(None)
+    assert ([("releases", 0, 1), ("infer", 0, 0), ("parts", 1, 2)], {"likelihoods": 200}) in heard
+    # what is over is over, errors included, and what was counted is counted anew
+    assert heard[-1] == ([("again", 0, 0)], {}) and not progress._begun
+
+
 @pytest.fixture
 def steps(monkeypatch):
     """How many steps each bar has, and is shown."""

@@ -11,6 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sized
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TextIO, TypeVar
 
 from tqdm import tqdm
@@ -22,23 +23,56 @@ _QUIET, _TICK = 2.0, 1.0
 _only = threading.Lock()
 #: what has been done while the clock runs
 _done: Counter[str] = Counter()
-#: who else is told how far work is: what it is, how many steps are done, and of how many (0 if nobody knows)
-_listener: Callable[[str, int, int], None] | None = None
 
 
-def listen(listener: Callable[[str, int, int], None] | None) -> None:
+@dataclass(eq=False)
+class Step:
+    """Work that has begun and is not over: how much of it is done, and of how much (0 if nobody knows)."""
+
+    what: str
+    total: int = 0
+    done: int = 0
+
+
+#: who else is told how far work is, whenever it moves: all that has begun, each inside of the one before, and what was
+#: counted since the first of them began
+Listener = Callable[[tuple[Step, ...], Counter[str]], None]
+_listener: Listener | None = None
+_begun: list[Step] = []
+
+
+def listen(listener: Listener | None) -> None:
     """Have somebody told of every step, for programs that show progress in their own way."""
     global _listener  # noqa: PLW0603  # a process has one place where progress is shown, as it has one terminal
     _listener = listener
 
 
+@contextmanager
+def _told(what: str, total: int = 0) -> Iterator[Step]:
+    """Work that whoever listens is told of, for as long as it takes."""
+    if not _begun:
+        _done.clear()
+    step = Step(what, total)
+    _begun.append(step)
+    _tell_listener()
+    try:
+        yield step
+    finally:
+        _begun.remove(step)
+
+
+def _tell_listener() -> None:
+    if _listener is not None and _begun:
+        _listener(tuple(_begun), _done)
+
+
 def progress(items: Iterable[T], what: str, total: int | None = None) -> Iterator[T]:
     """Iterate, showing a bar with the time left once the work has taken two seconds."""
     if _listener is not None:
-        count = total or (len(items) if isinstance(items, Sized) else 0)
-        for done, each in enumerate(items):
-            _listener(what, done, count)
-            yield each
+        with _told(what, total or (len(items) if isinstance(items, Sized) else 0)) as step:
+            for step.done, each in enumerate(items):
+                _tell_listener()
+                yield each
         return
     yield from tqdm(items, desc=what, total=total, delay=_QUIET, leave=False, disable=not sys.stderr.isatty())
 
@@ -46,6 +80,7 @@ def progress(items: Iterable[T], what: str, total: int | None = None) -> Iterato
 def counted(number: int, what: str) -> None:
     """Say that so much more is done, of work whose end is not known: the clock tells it."""
     _done[what] += number
+    _tell_listener()
 
 
 @contextmanager
@@ -56,6 +91,10 @@ def working(what: str) -> Iterator[None]:
     is `counted` on the way is told. The clock stands still while a bar is shown, and work inside of work has no clock
     of its own.
     """
+    if _listener is not None:
+        with _told(what):
+            yield
+        return
     if not sys.stderr.isatty() or not _only.acquire(blocking=False):
         yield
         return

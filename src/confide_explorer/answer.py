@@ -7,6 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+#: inches: a picture for a phone, whose letters are as large as a page's there, and a panel of one
+_NARROW, _PANEL = 4.4, 2.6
+
 
 @dataclass(frozen=True)
 class Table:
@@ -21,9 +24,10 @@ class Table:
 
 @dataclass(frozen=True)
 class Drawing:
-    """An SVG picture, and what it shows."""
+    """A picture as SVG, for a page and for a phone, and what it shows."""
 
-    svg: str
+    wide: str
+    narrow: str
     caption: str
 
 
@@ -66,4 +70,17 @@ def drawing(picture: Any) -> Drawing:
     # the page behind it shows through, which may be dark
     for part in (picture.figure, *picture.figure.axes):
         part.patch.set_alpha(0.0)
-    return Drawing(svg(picture.figure), picture.caption)
+    wide = svg(picture.figure)
+    _stack(picture.figure)
+    return Drawing(wide, svg(picture.figure), picture.caption)
+
+
+def _stack(figure: Any) -> None:
+    """Make a picture as narrow as a phone, so that its letters are read there: panels one below the other."""
+    axes, height = figure.axes, figure.get_size_inches()[1]
+    if len(axes) > 1:
+        grid = figure.add_gridspec(len(axes), 1)
+        for place, axis in enumerate(axes):
+            axis.set_subplotspec(grid[place, 0])
+        height = _PANEL * len(axes)
+    figure.set_size_inches(_NARROW, height)

@@ -47,7 +47,7 @@ class Explorer:
             Route("/release", self.upload, methods=["POST"]),
             Route("/job/{key}", self.progress),
             Route("/job/{key}/{what}", self.change, methods=["POST"]),
-            Route("/picture/{key}/{place:int}.svg", self.picture),
+            Route("/picture/{key}/{place:int}/{size}.svg", self.picture),
             Route("/take/{what}", self.file),
             Route("/static/{name}", self.static),
         ]
@@ -67,7 +67,7 @@ class Explorer:
         """A screen: what was typed, what is wrong with it, and what was found if it is soon found."""
         shown = view(name, state, text, errors or {}, typed)
         jobs = [self.jobs.ask(task, told, given) for task, told, given in shown.tasks]
-        until = time.monotonic() + self.patience
+        until = time.monotonic() + self.patience * self.jobs.warm
         for job in jobs:
             job.over.wait(max(0.0, until - time.monotonic()))
         return HTMLResponse(self._render(shown, jobs), 422 if errors else 200)
@@ -123,11 +123,11 @@ class Explorer:
         return RedirectResponse(f"{place.path}?{place.query}" if ours else "/know", 303)
 
     def picture(self, request: Request) -> Response:
-        """A picture of an answer."""
+        """A picture of an answer, for a page or for a phone."""
         answer, place = self._job(request).answer, request.path_params["place"]
-        if answer is None or place >= len(answer.drawings):
+        if answer is None or place >= len(answer.drawings) or request.path_params["size"] not in ("wide", "narrow"):
             raise HTTPException(404)
-        return Response(answer.drawings[place].svg, media_type="image/svg+xml")
+        return Response(getattr(answer.drawings[place], request.path_params["size"]), media_type="image/svg+xml")
 
     def file(self, request: Request) -> Response:
         """The channel file or the report, to be saved."""

@@ -72,6 +72,8 @@ class Jobs:
         self._lock = threading.Lock()
         self._threads: list[threading.Thread] = []
         self._waiting = 0
+        #: whether a worker has computed anything yet; the first answer takes seconds, which no page waits for
+        self.warm = False
 
     def start(self) -> None:
         """Start a worker beforehand, so that the first answer does not wait for it."""
@@ -150,6 +152,7 @@ class Jobs:
             if not job.over.is_set():
                 try:
                     worker.run(job, self._in_the_way)
+                    self.warm = self.warm or job.answer is not None
                 except Exception as error:  # a worker that died, or an answer that cannot be read
                     worker.kill()
                     job.end("failed", error=f"the computation ended ({type(error).__name__}); try again")

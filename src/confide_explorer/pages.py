@@ -10,7 +10,17 @@ from confide.reporting.promise import in_plain_words
 from confide_explorer.assumed import Assumed
 from confide_explorer.columns import ColumnFields, columns_of, free_end
 from confide_explorer.families import FAMILIES, FORMS, ROLES, Form, Offered
-from confide_explorer.reading import COUNTING, KINDS, read_channels, read_pick, read_plan, read_wanted, scalars
+from confide_explorer.fields import FieldReader
+from confide_explorer.reading import (
+    COUNTING,
+    KINDS,
+    labels,
+    read_channels,
+    read_pick,
+    read_plan,
+    read_privacy,
+    read_wanted,
+)
 from confide_explorer.screens.number import read_foreign, read_total
 from confide_explorer.state import KNOWN, WANTED, PageState
 
@@ -22,6 +32,8 @@ SCREENS = {
     "number": "What does this number say?",
     "take": "Take it with you",
 }
+#: what the first screen asks for and others too
+_ASKED = {"statistic": ("kind", "level", "delta"), "worth": ("kind", "level", "delta", "n")}
 Task = tuple[str, PageState, str]
 
 
@@ -89,7 +101,7 @@ class View:
     @property
     def wanted(self) -> list[tuple[str, str]]:
         """The fields for how near the answer must come, and the parameters that they are about."""
-        return [] if self.plan is None else list(zip(WANTED, scalars(self.plan), strict=False))
+        return [] if self.plan is None else list(zip(WANTED, labels(self.plan), strict=False))
 
     @property
     def kinds(self) -> dict[str, tuple[str, float, float]]:
@@ -98,12 +110,9 @@ class View:
 
     @property
     def elsewhere(self) -> dict[str, str]:
-        """What is wrong on the first screen, where another one is shown."""
-        return (
-            {name: told for name, told in self.errors.items() if name in (*KNOWN, "column")}
-            if self.name != "know"
-            else {}
-        )
+        """What is wrong on the first screen and is not asked for on this one."""
+        asked = (*KNOWN, "column") if self.name == "know" else _ASKED.get(self.name, ())
+        return {name: told for name, told in self.errors.items() if name in (*KNOWN, "column") and name not in asked}
 
 
 def view(name: str, state: PageState, text: str, errors: dict[str, str], typed: str) -> View:
@@ -111,7 +120,8 @@ def view(name: str, state: PageState, text: str, errors: dict[str, str], typed: 
     state = settled(state)
     plan, wrong = read_plan(state)
     errors = wrong | errors
-    promise = "" if plan is None else in_plain_words(plan.privacy)
+    privacy, _ = read_privacy(FieldReader(state))
+    promise = "" if privacy is None else in_plain_words(privacy)
     found, more = _TASKS[name](state, plan, text)
     errors |= more
     stopped = bool(errors) and not (name == "number" and found)

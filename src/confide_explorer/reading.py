@@ -115,16 +115,20 @@ def read_pick(state: PageState, plan: Assumed) -> tuple[Channel | None, dict[str
     return (reader("pick", lambda text: read_channel(text, plan)) if state.pick else None), reader.errors
 
 
-def scalars(plan: Assumed) -> list[str]:
-    """The parameters whose accuracy can be asked for: numbers, and not the entries of a vector."""
-    return [part.name for part in plan.population.space if not part.vector]
+def labels(plan: Assumed) -> list[str]:
+    """A name for each entry of θ."""
+    return [
+        part.name if not part.vector else f"{part.name}[{place}]"
+        for part in plan.population.space
+        for place in range(part.size)
+    ]
 
 
 def read_wanted(state: PageState, plan: Assumed) -> tuple[dict[str, float], dict[str, str]]:
     """The accuracy that is wanted of each parameter."""
     reader = FieldReader(state)
     found = {}
-    for field, name in zip(WANTED, scalars(plan), strict=False):
+    for field, name in zip(WANTED, labels(plan), strict=False):
         if getattr(state, field):
             value = reader.number(field)
             if value is not None and value <= 0:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pickle
+import threading
 import time
 import warnings
+from collections import Counter
 from collections.abc import Callable
 from importlib import import_module
 from multiprocessing.connection import Connection
@@ -24,6 +26,8 @@ TASKS = {
 }
 #: seconds between two words on how far it is
 _QUIET = 0.1
+#: steps of which fewer say nothing of how far it is: they come again and again
+_FEWEST = 3
 
 
 def compute(name: str, state: PageState, text: str) -> tuple[str, Any]:
@@ -52,19 +56,60 @@ def work(pipe: Connection) -> None:
     """Compute until the pipe is closed."""
     from confide import _progress
 
-    last = [0.0]
-
-    def tell(what: str, done: int, total: int) -> None:
-        if (now := time.monotonic()) - last[0] > _QUIET:
-            last[0] = now
-            pipe.send_bytes(pickle.dumps(("progress", (what, done, total))))
-
-    _progress.listen(tell)
+    teller = Teller(pipe)
+    threading.Thread(target=teller.tell, daemon=True).start()
+    _progress.listen(teller.hear)
     for name in set(TASKS.values()):
         import_module(name)
     try:
         while True:
-            found = compute(*pickle.loads(pipe.recv_bytes()))
-            pipe.send_bytes(pickle.dumps(found))
+            teller.found(compute(*pickle.loads(pipe.recv_bytes())))
     except (EOFError, OSError, KeyboardInterrupt):
         return
+
+
+class Teller:
+    """Says how far a computation is: the last word always, for what comes after it may take long, but not every one."""
+
+    def __init__(self, pipe: Connection) -> None:
+        self._pipe, self._lock, self._news = pipe, threading.Lock(), threading.Event()
+        self._words: tuple[str, int, int] | None = None
+
+    def hear(self, steps: tuple[Any, ...], counts: Counter[str]) -> None:
+        """What `confide._progress` tells."""
+        self._words = in_words(steps, counts)
+        self._news.set()
+
+    def tell(self) -> None:
+        """Hand on what was heard, for as long as somebody listens."""
+        while self._news.wait():
+            self._news.clear()
+            with self._lock:
+                if self._words is not None:
+                    try:
+                        self._pipe.send_bytes(pickle.dumps(("progress", self._words)))
+                    except OSError:
+                        return
+            time.sleep(_QUIET)
+
+    def found(self, found: tuple[str, Any]) -> None:
+        """Hand on what was found; nothing is said of this computation afterwards."""
+        with self._lock:
+            self._words = None
+            self._pipe.send_bytes(pickle.dumps(found))
+
+
+def in_words(steps: tuple[Any, ...], counts: Counter[str]) -> tuple[str, int, int]:
+    """How far work is: in words, how much is done, and of how much (0 if nobody knows).
+
+    >>> from confide._progress import Step
+    >>> in_words((Step("compare"), Step("channels", 9, 2), Step("likelihood", 2, 1)), Counter(likelihoods=1200))
+    ('channels, 3 of 9, likelihood; 1,200 likelihoods so far', 2, 9)
+    """
+    first = next((step for step in steps if step.total), steps[0])
+    known = first.total >= _FEWEST
+    told = f"{first.what}, {first.done + 1} of {first.total}" if known else first.what
+    inside = steps[-1].what
+    told += f", {inside}" if inside not in (first.what, steps[0].what) else ""
+    told += "".join(f"; {number:,} {each} so far" for each, number in sorted(counts.items()))
+    return told, first.done if known else 0, first.total if known else 0

@@ -37,7 +37,7 @@ def script_of(page, place=0):
 
 def cells(page, caption):
     """The texts of a table's body."""
-    table = re.search(rf"<caption>{caption}.*?<tbody>(.*?)</tbody>", page, re.DOTALL)[1]
+    table = re.search(rf"<caption>{caption}.*?<tbody[^>]*>(.*?)</tbody>", page, re.DOTALL)[1]
     rows = re.findall(r"<tr.*?</tr>", table, re.DOTALL)
     return [
         [html.unescape(re.sub("<.*?>", "", each)) for each in re.findall(r"<t[hd].*?</t[hd]>", row)] for row in rows
@@ -114,7 +114,8 @@ def test_the_third_screen_says_what_accuracy_costs(client):
     page = client.get("/worth?pick=mean+x&population=bernoulli&sd1=0.05&n=500").text
     told = run(script_of(page))
     loss, fewest = cells(page, "What it costs")
-    assert f"\n500 records under {float(loss[1].removeprefix('ε = ')):.3g}" in told
+    printed = float(re.search(r"^500 records under ([\d.]+)-differential", told, re.MULTILINE)[1])
+    assert loss[1] == f"ε = {printed:.4g}"
     assert f"\n{fewest[2]} records under 1-differential" in told
 
 
@@ -173,6 +174,10 @@ WRONG = {
 }  # fmt: skip
 
 
+#: rows on the second screen and after it, and a private n: what is assumed of them, and the fields that they have there
+_LINE = {"column": "pain", "column_b": "dose", "rows": "linear_regression"}
+_APART = {"column": "age", "population": "normal_mean", "column_b": "visits", "population_b": "poisson"}
+_PRIVATE = {"counting": "private", "population": "bernoulli"}
 #: what is said beside, so that the field is there
 BESIDE = {
     "know": {},
@@ -184,13 +189,31 @@ BESIDE = {
              "low": "0", "high": "10", "low1": "-1", "high1": "1", "low2": "1", "high2": "2",
              "family_b": "linear_regression.covariate", "low_b": "-4", "high_b": "4", "low1_b": "-1", "high1_b": "1",
              "low2_b": "-2", "high2_b": "2"},
+    "rows ranked": _LINE,
+    "rows' worth": _LINE | {"pick": "mean pain, dose"},
+    "columns' worth": _APART | {"pick": "mean age, visits"},
+    "a row's number": _LINE | {"value": "1, 2", "scale": "1", "published": "mean pain, dose"},
+    "private": _PRIVATE,
+    "private ranked": _PRIVATE,
+    "private worth": _PRIVATE | {"pick": "sum 1, x"},
     "apart": {"column": "age", "population": "normal_mean", "family": "normal_mean", "low1": "-1", "high1": "1",
               "column_b": "share", "population_b": "normal_mean", "family_b": "normal_mean", "low_b": "0", "high_b": "1",
               "low1_b": "0.1", "high1_b": "0.5", "column_c": "visits", "population_c": "poisson", "family_c": "poisson",
               "low_c": "0", "high_c": "20", "low1_c": "1", "high1_c": "2"},
 }  # fmt: skip
-#: of rows, which the first screen is told of
+#: of rows and of a private n, with the screen that each is on
+SCREEN = {
+    "line": "know", "apart": "know", "rows ranked": "statistic", "rows' worth": "worth", "columns' worth": "worth",
+    "a row's number": "number", "private": "know", "private ranked": "statistic", "private worth": "worth",
+}  # fmt: skip
 WRONG_ROWS = {
+    "rows ranked": {"statistics": "mean height\nmean pain", "level": "0"},
+    "rows' worth": {"pick": "mean pain on height=0:1", "n": "0", "sd1": "-1", "sd2": "x", "sd3": "0"},
+    "columns' worth": {"pick": "mean age * height", "sd1": "nan", "sd2": "-1"},
+    "a row's number": {"published": "mean height", "value": "1, 2, 3", "count": "0.5"},
+    "private": {"n": "none", "counting": "secret"},
+    "private ranked": {"statistics": "mean x\nmedian x"},
+    "private worth": {"pick": "mean x", "n": "-3", "sd1": "0"},
     "line": {"column": "a b", "column_b": "dose!", "low_b": "x", "high_b": "-9", "low1_b": "none", "high1_b": "-2",
              "low2_b": "much", "high2_b": "-3", "low2": "0", "high1": "-1", "column_c": "pain", "rows": "circle"},
     "apart": {"column": "1st", "population": "normale", "known_b": "?", "high_b": "-1", "high1_b": "0.05",
@@ -199,7 +222,7 @@ WRONG_ROWS = {
 EACH_WRONG = [
     (screen, beside, name, text)
     for screens in ({screen: (screen, each) for screen, each in WRONG.items()},
-                    {beside: ("know", each) for beside, each in WRONG_ROWS.items()})
+                    {beside: (SCREEN[beside], each) for beside, each in WRONG_ROWS.items()})
     for beside, (screen, each) in screens.items()
     for name, text in each.items()
 ]  # fmt: skip
@@ -225,6 +248,20 @@ def test_all_that_is_wrong_is_said_at_once(idle):
     wrong = BESIDE["line"] | {"column_b": "a b", "low": "a", "high_b": "-9", "low1": "b", "high2_b": "-5"}
     page = idle.get("/know", params=wrong).text
     assert set(re.findall(r'id="(\w+)-wrong"', page)) == {"column_b", "low", "high_b", "low1", "high2_b"}
+
+
+def test_what_privacy_means_is_said_whatever_else_is_wrong(idle):
+    page = idle.get("/know", params={"low": "a", "n": "many"}).text
+    assert "73.1% of the time" in page and "What is marked is to be mended" in page
+    assert "of the time" not in idle.get("/know", params={"level": "-1"}).text
+
+
+def test_what_is_wrong_on_another_screen_is_said_with_the_way_there(idle):
+    page = idle.get("/statistic", params={"n": "many", "level": "0"}).text
+    alert = re.search(r'role="alert">(.*?)</div>', page, re.DOTALL)[1]
+    assert "Mend it on the first screen" in alert and "“many”" in alert
+    assert "“0”" not in alert and 'id="level-wrong"' in page  # for which there is a field here
+    assert "at first cannot be used" not in idle.get("/worth", params={"n": "many", "level": "0"}).text
 
 
 def test_delta_has_its_own_message(idle):
@@ -266,7 +303,7 @@ def test_every_family_that_is_offered_has_a_prior_and_a_picture(name):
     state = settled(PageState(population=name))
     kind, told = compute("know", state, "")
     assert kind == "done", told
-    assert "<svg" in told.drawings[0].svg
+    assert "<svg" in told.drawings[0].wide
 
 
 def test_what_is_taken_along_is_what_was_chosen(client, tmp_path):
@@ -278,6 +315,10 @@ def test_what_is_taken_along_is_what_was_chosen(client, tmp_path):
     plan, _ = read_plan(PageState())
     assert channel_of(Arguments(tmp_path / "channel.toml", {})) == read_channel("mean abs(x)", plan)
     assert "write the exact one" in file.text and "--column 'age now'" in page
+    told = re.sub("<.*?>", "", re.search(r"On the command line.*?<pre[^>]*>(.*?)</pre>", page, re.DOTALL)[1])
+    assert [line.split()[:2] for line in told.splitlines()] == [["confide", "compare"], ["confide", "release"]]
+    for line in told.splitlines():  # an option and its value stay together, and belong to one command
+        assert page.count(f'<span class="option">{line[line.index(" --") + 1 :].partition(" --")[0]}</span>') >= 1
     report = client.get(f"/take/report.html?{query}")
     assert "<h1>" in report.text and "attachment" in report.headers["content-disposition"]
     assert cells(client.get(f"/statistic?{TWO}").text, "Ranked")[0][5] in run(

@@ -27,7 +27,7 @@ def by_command(page):
     """What the page's command line prints."""
     from confide_cli import run as confide
 
-    line = html.unescape(re.search(r"confide (?:compare|optimize) .*", html.unescape(page))[0].partition("<")[0])
+    line = html.unescape(re.sub("<.*?>", "", re.search(r"confide (?:compare|optimize) .*", page)[0]))
     told = io.StringIO()
     with contextlib.redirect_stdout(told):
         assert confide(shlex.split(line)[1:]) == 0

@@ -13,7 +13,8 @@ import confide as cf
 from confide_cli.build import channel_of
 from confide_cli.study import Arguments
 from confide_explorer.pages import settled, view
-from confide_explorer.reading import read_channel, read_channels, read_plan
+from confide_explorer.reading import read_channel, read_channels, read_plan, read_wanted
+from confide_explorer.screens.know import likely
 from confide_explorer.screens.statistic import command_of
 from confide_explorer.scripts import channel_file, words_of
 from confide_explorer.state import PageState
@@ -51,14 +52,37 @@ def test_the_second_screen_ranks_lists_of_expressions_as_a_closed_form_does(clie
     for name, scales in {"mean age, weight": (1.0, 1.0), "mean age / 2, weight": (0.5, 1.0)}.items():
         width = 16.0 * sum(scales)
         b = width / 500  # Laplace noise at ε = 1 for the L1 norm of both widths
-        for scale, told in zip(scales, rows[name][5:7], strict=True):
+        for scale, told in zip(scales, rows[name][4:6], strict=True):
             expected = (1.0 / (1.0 / (1.0 / 500 + 2.0 * (b / scale) ** 2) + prior)) ** 0.5
             # what the prior knows is told by the quartiles of 256 points
             assert float(told) == pytest.approx(expected, rel=2e-3), name
     assert "best linear combination" in page
     printed = run(script_of(page))
-    assert all(each in printed for row in rows.values() for each in row[5:7])
-    assert rows["mean age, weight"][5] in by_command(page)
+    assert all(each in printed for row in rows.values() for each in row[4:6])
+    assert rows["mean age, weight"][4] in by_command(page)
+
+
+def test_what_lies_at_zero_is_zero():
+    """A coefficient "between 0 and 1": its lower quantile is 7e-7 by the six digits of the prior."""
+    plan, _ = read_plan(settled(PageState(**LINE)))
+    assert sorted(likely(plan)[:, 1].tolist()) == [0.0, 0.5, 1.0]
+    plan, _ = read_plan(PageState(low1="1e-9", high1="1"))
+    assert likely(plan)[0, 0] == pytest.approx(1e-9, rel=1e-3)  # and a scale may be as small as it likes
+
+
+def test_the_accuracy_of_a_coefficient_can_be_asked_for(idle):
+    state = settled(PageState(**LINE, pick="mean pain, dose", sd2="0.1"))
+    plan, _ = read_plan(state)
+    assert read_wanted(state, plan) == ({"coefficients[0]": 0.1}, {})
+    assert 'for="sd2">coefficients[0], to ±' in idle.get("/worth", params=LINE | {"pick": "mean pain, dose"}).text
+
+
+def test_what_is_the_same_in_all_rows_is_told_once(client):
+    page = client.get("/statistic", params=APART | BOTH | WIDE).text
+    names = re.findall(r'role="columnheader">(.*?)<', page.partition("Ranked, the best first</caption>")[2])
+    assert names[:3] == ["channel", "expected variance", "information"] and "method" not in names
+    assert "efficiency" not in names  # which rows of several columns have none of
+    assert "In all rows, method (how the information was computed): normal." in page
 
 
 def test_usual_statistics_are_compared_where_none_is_listed():
@@ -110,6 +134,34 @@ def test_the_third_screen_reads_costs_off_its_curves(client):
     assert (1.0 / (1.0 / (1.0 / n + 2.0 * b**2) + prior)) ** 0.5 == pytest.approx(0.1, rel=0.02)
 
 
+@pytest.mark.slow
+def test_several_numbers_of_somebody_else_about_rows_are_read(client):
+    """The one coefficient of a regression is a vector of one entry, whose prior could not be drawn."""
+    told = {"published": "mean pain / 5, (pain / 5) * (dose / 4), (pain / 5)**2", "value": "0.05, 0.04, 0.06"}
+    page = client.get("/number", params=LINE | told | {"scale": "0.004", "noise": "gaussian", "count": "1000"}).text
+    rows = cells(page, "In full")
+    assert [row[0] for row in rows] == ["intercept", "coefficients", "variance"]
+    # E pain·dose is the coefficient times the variance of a dose, which is assumed
+    assert float(rows[1][1]) == pytest.approx(0.04 * 20 / (2.0 / norm.ppf(0.95)) ** 2, rel=0.1)
+    told = run(script_of(page))
+    for name, estimate, *_ in rows:  # to as many digits as its uncertainty bears
+        assert float(re.search(rf"{name}: ([\d.]+)", told)[1]) == pytest.approx(float(estimate), abs=0.006)
+    # each number by the noise alone, and each parameter by everything
+    assert [row[0] for row in cells(page, "With 90% probability")] == ["the noise alone"] * 3 + [
+        "noise, clipping and sample"
+    ] * 3
+
+
+@pytest.mark.slow
+def test_what_a_coefficient_costs_is_read_off(client):
+    query = LINE | {"kind": "gdp", "pick": "mean pain / 5, (pain / 5) * (dose / 4) with gaussian", "sd2": "0.1"}
+    page = html.unescape(client.get("/worth", params=query).text)
+    printed = [float(each) for each in run(script_of(page)).splitlines()[-2:]]
+    least, fewest = cells(page, "What it costs")
+    assert least[1] == f"about μ = {printed[0]:.3g}" and fewest[1] == f"about {printed[1]:,.0f} records"
+    assert f"or about {printed[1]:,.0f} records under μ = 1." in page
+
+
 @pytest.mark.parametrize("private", [False, True])
 def test_rows_are_taken_along(tmp_path, private):
     head = "sum 1, " if private else "mean "
@@ -133,7 +185,7 @@ def test_the_last_screen_has_files_of_rows(client):
     query = LINE | {"kind": "gdp", "n": "200", "pick": "mean pain, dose with gaussian"}
     query |= {"statistics": "mean pain with gaussian\nmean dose with gaussian"}
     page = html.unescape(client.get("/take", params=query).text)
-    assert "release DATA.csv --study channel.toml" in page
+    assert "release DATA.csv --study channel.toml" in re.sub("<.*?>", "", page)
     assert "the mean of (pain, dose)" in run(client.get("/take/script.py", params=query).text)
 
 
@@ -166,7 +218,7 @@ def test_every_form_is_a_population_with_a_prior_and_a_picture(form):
     plan, errors = read_plan(state)
     assert not errors and plan.population_words == told
     kind, answer = compute("know", state, "")
-    assert kind == "done" and "<svg" in answer.drawings[0].svg, answer
+    assert kind == "done" and "<svg" in answer.drawings[0].wide, answer
 
 
 def test_four_columns_and_no_more():

@@ -19,7 +19,7 @@ PAGES = [*(f"/{name}" for name in SCREENS), "/static/style.css", "/static/page.j
 
 def test_the_token_is_asked_for_everywhere_and_leaves_the_address():
     stranger = client_of(AtOnce(never=True), known=False)
-    for path in [*PAGES, "/", "/job/0", "/picture/0/0.svg", "/take/report.html"]:
+    for path in [*PAGES, "/", "/job/0", "/picture/0/0/wide.svg", "/take/report.html"]:
         assert stranger.get(path).status_code == 403, path
     assert stranger.post("/release", data={"text": "x"}).status_code == 403
     assert stranger.get("/?token=another").status_code == 403
@@ -42,7 +42,7 @@ def test_another_host_and_another_origin_are_refused(idle):
 
 
 def test_every_answer_has_a_strict_policy(idle):
-    for path in [*PAGES, "/nowhere", "/picture/0/0.svg"]:
+    for path in [*PAGES, "/nowhere", "/picture/0/0/wide.svg"]:
         headers = idle.get(path).headers
         policy = headers["content-security-policy"]
         assert policy.startswith("default-src 'none'") and "unsafe" not in policy and "http" not in policy
@@ -85,8 +85,8 @@ def test_a_thousand_malformed_requests_get_an_answer_and_no_traceback(idle):
 
     random.seed(20)
     names = [each.name for each in fields(PageState)] + ["token", "text", "file", "back", "unknown"]
-    paths = [*PAGES, "/", "/release", "/job/x", "/job/x/cancel", "/job/x/again", "/job/x/what", "/picture/x/0.svg",
-             "/picture/x/-1.svg", "/take/channel.toml", "/take/..", "/static/../app.py", "/static/app.py", "//", "/%00"]  # fmt: skip
+    paths = [*PAGES, "/", "/release", "/job/x", "/job/x/cancel", "/job/x/again", "/job/x/what", "/picture/x/0/wide.svg",
+             "/picture/x/-1/narrow.svg", "/picture/x/0/svg.svg", "/take/channel.toml", "/take/..", "/static/../app.py", "/static/app.py", "//", "/%00"]  # fmt: skip
     kinds = ["application/x-www-form-urlencoded", "multipart/form-data", "multipart/form-data; boundary=b", "text/plain",
              "application/json", "\xff", "multipart/form-data; boundary=" + "b" * 500]  # fmt: skip
     for _ in range(1000):

@@ -11,6 +11,7 @@ from scipy import stats
 from scipy.special import logsumexp
 
 import confide as cf
+from confide.likelihood.totals import inversion, terms
 from confide.likelihood.totals.number import NumberPrior
 from confide.likelihood.totals.private import PrivateNumber
 
@@ -207,3 +208,28 @@ def test_noise_whose_poles_are_close_together_beside_the_spread_of_few_records()
     model = cf.Model(cf.populations.exponential(), cf.Channel(cf.Sum(["1", "x"], (0, 60)), noise))
     each = [stats.laplace.logpdf(y[0], n, noise.scale) + exponential(n, 1.0, noise, y[1]) for n in range(60)]
     assert float(model.log_likelihood(1.0, y)) == pytest.approx(logsumexp(each), abs=1e-8)
+
+
+@pytest.mark.parametrize("noise", [cf.Laplace(cf.PureDP(1.0)), cf.Gaussian(cf.GDP(0.1))], ids=str)
+def test_where_all_records_are_clipped_no_transform_is_needed(noise, monkeypatch):
+    """A point of mass m leaves |M| ≥ 2m − 1 at all frequencies: the answer is the one of the transform, and sooner."""
+    channel = cf.Channel(cf.Sum(["1", "x"], bounds=(-2, 2)), noise)
+    release = PrivateNumber((cf.Model(cf.populations.normal_mean(), channel),), ([60.0, 3.0],), NumberPrior.of(None))
+    counts, thetas = [], np.asarray([[-9.0], [0.0]])
+    transform = inversion.TiltedSum.log_phase
+
+    def counted(self, records, t):
+        counts[-1] += len(records.s)
+        return transform(self, records, t)
+
+    monkeypatch.setattr(inversion.TiltedSum, "log_phase", counted)
+    found = []
+    for _ in range(2):
+        counts.append(0)
+        with jax.enable_x64(True):
+            found.append([release.with_approximate(each[None]) for each in thetas])
+        monkeypatch.setattr(terms, "_never_decays", lambda *_: False)
+    assert found[0] == found[1]
+    assert [bool(approximate[0]) for _, approximate in found[0]][1] is False
+    # Gaussian noise decays by itself, whatever is clipped
+    assert counts[0] < counts[1] if noise.norm == 1 else counts[0] == counts[1]

@@ -244,3 +244,18 @@ def test_a_result_remembers_its_call(posterior):
     assert posterior.call.verb == "infer"
     assert posterior.call.arguments["key"] == 3
     assert "key=3" in script(posterior)
+
+
+def test_the_prior_of_an_entry_of_a_vector_is_drawn():
+    """A law for each entry, also of one entry alone, of which a picture could not be drawn; shares have their own."""
+    from scipy.stats import beta, norm
+
+    from confide.plots.posterior import _prior
+
+    at = np.linspace(0.1, 0.9, 5)
+    one, many = dist.Normal(np.array([0.5]), 0.3).to_event(1), dist.Normal(np.array([0.5, 1.0]), 0.3).to_event(1)
+    assert _prior(one, at, 0, 1) == pytest.approx(norm(0.5, 0.3).pdf(at), rel=1e-12)
+    assert _prior(many, at, 1, 2) == pytest.approx(norm(1.0, 0.3).pdf(at), rel=1e-12)
+    shares = dist.Dirichlet(np.asarray([1.0, 2.0, 3.0]))
+    assert _prior(shares, at, 1, 3) == pytest.approx(beta(2.0, 4.0).pdf(at), rel=1e-12)
+    assert _prior(dist.MultivariateNormal(np.zeros(2), np.eye(2)), at, 0, 2) is None

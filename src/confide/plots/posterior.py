@@ -85,13 +85,16 @@ def _prior(prior: Any, theta: Floats, component: int, size: int) -> Floats | Non
     """The prior's density; of a component of a vector where its law is known."""
     import numpyro.distributions as dist
 
-    if size > 1:
-        if not isinstance(prior, dist.Dirichlet):
-            return None
-        weights = np.asarray(prior.concentration, dtype=np.float64)
-        prior = dist.Beta(weights[component], weights.sum() - weights[component])
     with jax.enable_x64(True):
-        return np.exp(np.asarray(prior.log_prob(theta)))
+        if isinstance(prior, dist.Dirichlet):
+            weights = np.asarray(prior.concentration, dtype=np.float64)
+            prior = dist.Beta(weights[component], weights.sum() - weights[component])
+        if not prior.event_dim:
+            return np.exp(np.asarray(prior.log_prob(theta)))
+        if isinstance(prior, dist.Independent) and prior.event_dim == 1 and not prior.base_dist.event_dim:
+            each = np.asarray(prior.base_dist.log_prob(theta[:, None]))  # a law for each entry
+            return np.exp(np.broadcast_to(each, (theta.size, size))[:, component])
+    return None
 
 
 def plot_posterior(posterior: Posterior, axes: Any = None) -> Any:

@@ -99,8 +99,7 @@ def read_off(
     rows, said = [], []
     for name, curve in zip(("the least privacy loss", "the fewest records"), curves, strict=True):
         at = curve.reaching(wanted)
-        symbol = guarantee(plan.privacy).partition(" ")[0]
-        told = f"{symbol} = {at:.3g}" if curve is curves[0] else f"{at:,.0f} records"
+        told = f"{symbol(plan)} = {at:.3g}" if curve is curves[0] else f"{at:,.0f} records"
         if at <= curve.x[0] * (1 + 1e-9):
             rows.append((name, f"{told} or less"))
         elif at >= curve.x[-1] * (1 - 1e-9):
@@ -108,7 +107,8 @@ def read_off(
             continue
         else:
             rows.append((name, f"about {told}"))
-        said.append(f"{rows[-1][1]}{f' with {plan.n:,} records' if curve is curves[0] else ''}")
+        rest = f"with {plan.n:,} records" if curve is curves[0] else f"under {guarantee(plan.privacy)}"
+        said.append(f"{rows[-1][1]} {rest}")
     told = ", ".join(f"{of_population([name])} to ± {value:g}" for name, value in wanted.items())
     sentence = f"To know {told} takes {'; or '.join(said)}." if said else f"{told} is out of reach of the curves."
     lines = [
@@ -124,6 +124,11 @@ def guarantee(privacy: Any) -> str:
     """ε = 0.5 and its like."""
     names = {"epsilon": "ε", "delta": "δ", "mu": "μ", "rho": "ρ"}
     return ", ".join(f"{names[name]} = {value:.4g}" for name, value in vars(privacy).items())
+
+
+def symbol(plan: Assumed) -> str:
+    """What the privacy loss is called."""
+    return guarantee(plan.privacy).partition(" ")[0]
 
 
 def unit_of(plan: Assumed) -> Any:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import numpyro.distributions as dist
 from scipy.special import ndtri
 
 from confide._precision import float64
@@ -19,12 +20,14 @@ from confide_explorer.answer import Answer, drawing, table
 from confide_explorer.assumed import Assumed
 from confide_explorer.columns import columns_of
 from confide_explorer.families import FORMS
-from confide_explorer.reading import read_plan
+from confide_explorer.reading import labels, read_plan
 from confide_explorer.scripts import about, complete
 from confide_explorer.state import PageState
 
 #: the prior's quantiles at which the population is drawn, and points of a curve: about as many as a picture has pixels
 _LEVELS, _POINTS = (0.05, 0.5, 0.95), 500
+#: standard deviations of a prior's quantile from zero that are its rounding
+_ZERO = 1e-5
 #: of whole numbers that many still have a mark each
 _MOST_MARKS = 60
 #: rows by which shares are told, to half a percent, and how many of them a picture shows
@@ -109,22 +112,11 @@ def said(state: PageState, plan: Assumed) -> str:
     return f"a record is {columns[0].offered.words}, and {' and '.join(believed)}"
 
 
-def labels(plan: Assumed) -> list[str]:
-    """A label for each entry of θ."""
-    return [
-        part.name if not part.vector else f"{part.name}[{place}]"
-        for part in plan.population.space
-        for place in range(part.size)
-    ]
-
-
 @float64
 def likely(plan: Assumed) -> Any:
     """θ at the prior's quantiles: one entry after the other, the rest in the middle; of rows all of them together."""
     prior = Prior.of(plan.population, plan.prior)
     each = np.array([values for part in prior.parts for values in _levels(part)])
-    # where zero lies between low and high, what is next to it is zero but for how quantiles are computed
-    each[:, 1] = np.where((each[:, 0] < 0) & (each[:, 2] > 0) & (abs(each[:, 1]) < 1e-5 * each[:, 2]), 0.0, each[:, 1])
     middle = each[:, 1]
     found = [middle]
     if plan.several:
@@ -140,13 +132,14 @@ def likely(plan: Assumed) -> Any:
 
 
 def _levels(part: Any) -> list[Any]:
-    """Low, middle and high of each entry of a parameter; those of a vector are normal, and known by themselves."""
-    if not part.event_dim:
+    """Low, middle and high of each entry of a parameter; those of a vector are normal."""
+    normal = part.base_dist if part.event_dim else part
+    if not isinstance(normal, dist.Normal):
         return [np.asarray(quantiles(part, np.asarray(_LEVELS)))]
-    normal = part.base_dist
-    return [
-        loc + scale * ndtri(_LEVELS) for loc, scale in zip(*np.broadcast_arrays(normal.loc, normal.scale), strict=True)
-    ]
+    ends = zip(*np.broadcast_arrays(np.atleast_1d(normal.loc), np.atleast_1d(normal.scale)), strict=True)
+    found = [(loc + scale * ndtri(_LEVELS), scale) for loc, scale in ends]
+    # what is next to zero is zero, but that a prior is told to six digits
+    return [np.where(abs(values) < _ZERO * scale, 0.0, values) for values, scale in found]
 
 
 def _picture(plan: Assumed, thetas: Any) -> Picture:

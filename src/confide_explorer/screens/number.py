@@ -141,9 +141,23 @@ def _counts(release: Release, state: PageState) -> Answer:
         f"What the true counts were, each within its interval with 90% probability ({known.prior}; {known.totals}).",
         tables=(table("Counts", ("cell", "published", "estimate", "±", "90% interval"), rows),),
         drawings=(drawing(Picture(known.plot(), "The true counts, with 90% intervals.")),),
-        notes=(*_origin(release), f"Published: {published(release)}.", *str(release.channel).splitlines()),
+        notes=(
+            *_origin(release),
+            *_below_zero(lows),
+            f"Published: {published(release)}.",
+            *str(release.channel).splitlines(),
+        ),
         script=code,
     )
+
+
+def _below_zero(lows: Any) -> tuple[str, ...]:
+    """Why an interval of a count may begin below 0."""
+    told = (
+        "An interval that begins below 0 is meant: no count is left out beforehand, so that nine in ten intervals hold "
+        "the true count, whatever it is. cf.denoise(release, nonnegative=True) leaves out what is below 0."
+    )
+    return (told,) if np.any(np.asarray(lows) < 0) else ()
 
 
 def _total(text: str) -> int:

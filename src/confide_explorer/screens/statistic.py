@@ -19,10 +19,10 @@ from confide.reporting import choosing  # noqa: F401  # registers the content of
 from confide.reporting.content import PageContent, Picture, content
 from confide.reporting.script import script
 from confide.reporting.source import source
-from confide_explorer.answer import Answer, Table, drawing, table
+from confide_explorer.answer import Answer, Table, cell, drawing, table
 from confide_explorer.assumed import Assumed
-from confide_explorer.reading import lines_of, read_channel, read_channels, read_plan
-from confide_explorer.screens.know import labels, likely
+from confide_explorer.reading import labels, lines_of, read_channel, read_channels, read_plan
+from confide_explorer.screens.know import likely
 from confide_explorer.scripts import beginning, bounds_as_options, command, complete, options_for, words_of
 from confide_explorer.state import PageState
 
@@ -31,6 +31,8 @@ from confide_explorer.state import PageState
 _MANY, _RECORDS = 2000, 1000
 #: rows of a search that are shown: the rest is worth less than a tenth of the best
 _MOST_ROWS = 10
+#: what is told once if it is the same in every row, for a table to be read at a glance
+_ONCE = ("method", "efficiency")
 #: parameters of which a picture still has panels that can be read
 _MOST_PANELS = 4
 
@@ -43,11 +45,12 @@ def rank(state: PageState, _: str) -> Answer:
     assert not errors, errors
     found, picks = searched(state, plan) if not channels else compared(state, plan, channels)
     told = content(found)
+    ranked, alike = _table(told, picks)
     return Answer(
         told.answer,
-        tables=(_table(told, picks),),
+        tables=(ranked,),
         drawings=tuple(map(drawing, told.pictures)),
-        notes=(*told.why, *_caveats(state, plan, channels)),
+        notes=(*alike, *told.why, *_caveats(state, plan, channels)),
         warnings=told.warnings,
         script=script(found),
         command=command_of(state, plan),
@@ -76,9 +79,25 @@ def quickly(state: PageState, channels: dict[str, Any]) -> dict[str, Any]:
     return {"method": "normal"} if means and state.precision == "quick" else {}
 
 
-def _table(told: PageContent, picks: list[str]) -> Table:
+def _table(told: PageContent, picks: list[str]) -> tuple[Table, list[str]]:
+    """The ranked table, and what is not told in each row of it, being the same in all."""
     rows = told.rows[:_MOST_ROWS]
-    return table("Ranked, the best first", told.columns, rows, legend=told.legend, picks=tuple(picks[:_MOST_ROWS]))
+    same = {
+        name: cell(rows[0][place])
+        for place, name in enumerate(told.columns)
+        if name in _ONCE and len({cell(row[place]) for row in rows}) == 1
+    }
+    kept = [place for place, name in enumerate(told.columns) if name not in same]
+    found = table(
+        "Ranked, the best first",
+        [told.columns[place] for place in kept],
+        [[row[place] for place in kept] for row in rows],
+        legend=tuple(each for each in told.legend if each[0] not in same),
+        picks=tuple(picks[:_MOST_ROWS]),
+    )
+    meaning = dict(told.legend)
+    known = {name: value for name, value in same.items() if value != cell(np.nan)}
+    return found, [f"In all rows, {name} ({meaning[name]}): {value}." for name, value in known.items()]
 
 
 def _caveats(state: PageState, plan: Assumed, channels: dict[str, Any]) -> tuple[str, ...]:

@@ -17,7 +17,16 @@ from confide_cli import words
 from confide_explorer.answer import Answer, Table, drawing
 from confide_explorer.assumed import Assumed
 from confide_explorer.reading import read_channel, read_plan, read_wanted
-from confide_explorer.screens.costs import AccuracyCurve, guarantee, level_of, mechanism_at, read_off, required, served
+from confide_explorer.screens.costs import (
+    AccuracyCurve,
+    guarantee,
+    level_of,
+    mechanism_at,
+    read_off,
+    required,
+    served,
+    symbol,
+)
 from confide_explorer.scripts import about, command, complete, mechanism_of_privacy, words_of
 from confide_explorer.state import PageState
 
@@ -46,7 +55,7 @@ def worth(state: PageState, _: str) -> Answer:
     return Answer(
         sentence,
         tables=(*answers, *(curve.table for curve in curves)),
-        drawings=(drawing(_picture(curves, wanted)),),
+        drawings=(drawing(_picture(plan, curves, wanted)),),
         notes=(_how(plan, bool(quick)),),
         script=_script(plan, channel, levels, sizes, quick, asked),
         command=_command(plan, channel, wanted),
@@ -108,12 +117,12 @@ def _privacy(plan: Assumed, factor: float) -> Privacy:
     return words.read_privacy(f"{kind}:{','.join([repr(float(f'{float(level) * factor:.3g}')), *more])}")
 
 
-def _picture(curves: list[AccuracyCurve], wanted: dict[str, float]) -> Picture:
+def _picture(plan: Assumed, curves: list[AccuracyCurve], wanted: dict[str, float]) -> Picture:
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     with styled():
         figure, axes = new_figure(7.2, 3.2, 2)
-        for axis, curve, label in zip(axes, curves, ("privacy loss", "records"), strict=True):
+        for axis, curve, label in zip(axes, curves, (f"{symbol(plan)}, the privacy loss", "records"), strict=True):
             for place, (name, y) in enumerate(curve.sd.items()):
                 look = {"color": COLOURS[place % len(COLOURS)], "linestyle": LINES[place % len(LINES)]}
                 axis.plot(curve.x, y, label=name, **look)

@@ -21,7 +21,7 @@ async function follow() {
       told.what || (told.status === "waiting" ? "waiting for another computation" : "computing");
     place.querySelector(".seconds").textContent = told.seconds;
     const bar = place.querySelector("progress");
-    if (told.total) { bar.max = told.total; bar.value = told.done; }
+    if (told.total) { bar.max = told.total; bar.value = told.done; } else { bar.removeAttribute("value"); }
   }
   if (finished) await bring();
   setTimeout(follow, 400);
@@ -33,8 +33,20 @@ async function bring() {
   const page = new DOMParser().parseFromString(await answer.text(), "text/html");
   for (const name of ["result", "files"]) {
     const [old, now] = [document.getElementById(name), page.getElementById(name)];
-    if (old && now) old.replaceWith(now);
+    if (!old || !now) continue;
+    const within = old.contains(document.activeElement);
+    old.replaceChildren(...now.childNodes);
+    // who was at the button that stops it is not sent to the top of the page
+    if (within) old.focus({ preventScroll: true });
   }
+  say();
+}
+
+// a screen reader is told in a sentence what was found, and not every second how far it is
+function say() {
+  const found = [...document.querySelectorAll("#result .answer, #result .problem p, #result .stopped")];
+  const more = document.querySelector("[data-job]") ? ["It is being computed."] : [];
+  document.getElementById("said").textContent = [...found.map((each) => each.textContent), ...more].join(" ");
 }
 
 for (const choice of document.querySelectorAll("[data-now]")) {
@@ -70,4 +82,5 @@ if (screens) {
   screens.scrollLeft += inner.left + inner.width / 2 - outer.left - outer.width / 2;
 }
 
+if (document.querySelector("[data-job]")) say();
 follow();

@@ -8,8 +8,8 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 import pytest
 
 import confide as cf
-from tests.explorer.browser.conftest import LONG
-from tests.explorer.test_pages import BESIDE, COUNTS, NUMBER, TWO, WRONG, WRONG_ROWS
+from tests.explorer.browser.conftest import LONG, Tab
+from tests.explorer.test_pages import BESIDE, COUNTS, NUMBER, SCREEN, TWO, WRONG, WRONG_ROWS, run
 
 pytestmark = pytest.mark.browser
 #: a search over everything for two parameters, exactly: minutes, also on a machine that has nothing else to do
@@ -49,13 +49,22 @@ def test_each_screen_on_a_desk_and_on_a_phone(tab, path, shows, phone):
     for picture in page.locator("figure img").all():
         picture.scroll_into_view_if_needed()
         assert picture.evaluate("element => element.decode().then(() => element.naturalWidth)") > 100
+        # letters are as large as the page's, not those of a wide picture made small
+        assert picture.evaluate("element => element.currentSrc").endswith("/narrow.svg" if phone else "/wide.svg")
+    for table in page.get_by_role("table").all():
+        assert not table.locator("xpath=..").evaluate("element => element.scrollWidth > element.clientWidth + 1")
+        # no number goes over two lines, and however it is laid out it is a table
+        numbers = table.get_by_role("cell").filter(has_text=re.compile(r"^[\d.,]+%?$"))
+        lines = "each => each.map(cell => { const all = document.createRange(); all.selectNodeContents(cell); return all.getClientRects().length; })"
+        assert set(numbers.evaluate_all(lines)) <= {1}
+        assert table.get_by_role("columnheader").count() > 1 and table.get_by_role("rowheader").count() > 0
     assert page.get_by_role("heading", level=1).count() == 1
     assert not wide(page)
 
 
 @pytest.mark.parametrize("beside", [*WRONG, *WRONG_ROWS])
 def test_what_is_wrong_is_said_beside_each_field_and_nothing_is_lost(tab, beside):
-    screen = "know" if beside in WRONG_ROWS else beside
+    screen = SCREEN.get(beside, beside)
     kept = urlencode({"value": "1"} | BESIDE[beside])
     for name, text in (WRONG | WRONG_ROWS)[beside].items():
         page = tab.go(f"/{screen}?{kept}", done=False)
@@ -67,6 +76,7 @@ def test_what_is_wrong_is_said_beside_each_field_and_nothing_is_lost(tab, beside
         field.evaluate("element => element.form.requestSubmit()")
         told = page.locator(f"#{name}-wrong")
         told.wait_for()
+        assert page.locator(":focus").get_attribute("name") == name  # where it is mended
         assert page.locator(f"[name={name}]:not([type=hidden])").first.input_value() == text
         # both places at once, for the page may be scrolling to the field
         place = "e => e.getBoundingClientRect().y - document.getElementById(e.id.replace('-wrong', '')).getBoundingClientRect().y"
@@ -129,6 +139,32 @@ def test_a_slow_computation_shows_progress_lets_one_type_and_can_be_stopped(tab,
     page.get_by_text("Stopped, as you asked").wait_for()
 
 
+def test_a_posterior_of_a_private_number_says_how_far_it_is_and_can_be_stopped(tab):
+    """One simulated release of a continuous column takes most of a minute: what happens inside of it is told."""
+    listed = "sum 1, x / 10\nsum 1, x / 5 on -5 5"
+    told = {"counting": "private", "population": "normal_mean", "n": str(800 + time.time_ns() % 400)}
+    page = tab.go(f"/statistic?{urlencode(told | {'statistics': listed, 'pick': 'sum 1, x / 10'})}", done=False)
+    page.get_by_text("records is assumed").wait_for(timeout=LONG * 1000)
+    page.locator(".what", has_text=re.compile("simulated releases.*likelihoods so far")).wait_for(timeout=LONG * 1000)
+    page.get_by_role("button", name="Cancel").click()
+    page.get_by_text("Stopped, as you asked").wait_for()
+    page.get_by_role("link", name="sum 1, x / 10").wait_for()  # what was found before is there still
+
+
+def test_a_screen_reader_is_told_what_was_found_and_keeps_its_place(tab):
+    page = tab.go(f"/know?high1=7.{time.time_ns() % 10**6}", done=False)
+    button = page.get_by_role("button", name="Cancel")
+    button.focus()
+    said = page.locator("#said").element_handle()
+    page.get_by_role("status").filter(has_text="It is being computed").wait_for()
+    tab.found().get_by_role("status").filter(has_text="Before anything is published: a record is").wait_for()
+    # a place that was there before is what is spoken of, and one that is taken away sends the keyboard to the top
+    assert said.evaluate("element => element.isConnected && element.ariaLive") == "polite"
+    assert page.locator(":focus").get_attribute("id") == "result"
+    page.keyboard.press("Tab")
+    assert page.locator(":focus").evaluate("element => document.getElementById('result').contains(element)")
+
+
 def test_what_is_found_comes_in_where_it_belongs(tab):
     page = tab.go(f"/know?high1=7.{time.time_ns() % 10**6}", done=False)
     page.get_by_label("Column", exact=True).fill("half a wor")
@@ -167,6 +203,58 @@ def test_a_record_becomes_a_row_and_a_number_again(tab):
     assert page.get_by_label("How they hang together").input_value() == "linear_regression"
 
 
+def body(page, caption):
+    """The texts of a table's rows."""
+    rows = page.get_by_role("table", name=caption).get_by_role("row").all()[1:]
+    return [row.get_by_role("rowheader").all_inner_texts() + row.get_by_role("cell").all_inner_texts() for row in rows]
+
+
+def test_rows_are_planned_chosen_and_taken_along_and_their_scripts_give_the_same_numbers(tab):
+    """Two columns from nothing, by keyboard and mouse, to a script that is run."""
+    page = tab.go("/know")
+    page.get_by_label("Column", exact=True).fill("age")
+    page.get_by_label("Another column").fill("weight")
+    page.get_by_role("button", name="Show it").click()
+    page.wait_for_url(re.compile("column_b=weight"))
+    for column in ("Column 1", "Column 2"):
+        page.get_by_role("group", name=column).get_by_label("Population", exact=True).select_option("normal_mean")
+        page.get_by_role("group", name=column).get_by_label("mean: between").wait_for()
+    tab.found().get_by_role("table", name="How much is clipped").get_by_text("weight").wait_for()
+    page.get_by_role("link", name="Next: which statistic?").click()
+    page.get_by_label("Guarantee").select_option("gdp")
+    page.get_by_label("To compare").fill(
+        "mean age / 10, weight / 10 with gaussian\nmean age / 5, weight / 10 with gaussian"
+    )
+    page.get_by_role("button", name="Rank them").click()
+    page.wait_for_url(re.compile("kind=gdp"))
+    tab.found()
+    before = body(page, "Ranked, the best first")
+    page.get_by_role("link", name="mean age / 10, weight / 10 with gaussian").click()
+    page.wait_for_url(re.compile("pick="))
+    tab.found().get_by_text("What an analyst would know").wait_for()
+    # another level: the table follows, and what was chosen stays chosen
+    page.get_by_label("μ, the privacy loss").fill("0.25")
+    page.get_by_label("μ, the privacy loss").press("Enter")
+    page.wait_for_url(re.compile("level=0.25"))
+    tab.found().get_by_text("What an analyst would know").wait_for()
+    after = body(page, "Ranked, the best first")
+    # Gaussian noise at a quarter of μ is four times as far from zero
+    assert [float(row[-2]) for row in after] == pytest.approx([4 * float(row[-2]) for row in before], rel=2e-3)
+    assert "weight clipped to [-10, 10] over 1,000 records" in page.locator(".answer").nth(1).inner_text()
+    ranks, expects = page.locator("details.script").all()
+    for details in (ranks, expects):
+        details.locator("summary").click()
+    told = run(ranks.locator("pre").inner_text())
+    assert all(each in told for row in after for each in row[4:6])  # what will be known of either mean
+    told = run(expects.locator("pre").inner_text())
+    simulated = body(page, "Simulated releases, and what an analyst would say of each")
+    assert len(simulated) == 6
+    for name, _, _, mean, sd, _ in simulated:
+        assert f"{name}: {mean} ± {sd}" in told
+    page.get_by_role("link", name="Take it with you").click()
+    assert 'statistic = "mean age / 10, weight / 10"' in tab.found().locator("article").inner_text()
+
+
 def test_a_phone_shows_which_screen_it_is(tab):
     """The list of screens is wider than the page there, and scrolled to where one is."""
     tab.page.set_viewport_size({"width": 400, "height": 800})
@@ -192,13 +280,15 @@ def test_the_keyboard_reaches_everything(tab):
 
 def test_without_a_script_everything_is_still_there(chromium, address):
     context = chromium.new_context(java_script_enabled=False)
-    page = context.new_page()
+    tab = Tab(context, address)
+    page = tab.page
     page.goto(address)
     page.get_by_label("Records").fill("77")
     # by the keyboard: whether a button has stopped moving is found by a script, too
     page.get_by_label("Records").press("Enter")
     page.get_by_text("outside of the bounds").wait_for(timeout=LONG * 1000)  # the page asks again by itself
     assert page.get_by_label("Records").input_value() == "77"
+    assert not tab.wrong, tab.wrong
     context.close()
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
+from confide._progress import progress
 from confide.errors import AccuracyError
 from confide.likelihood.noise.transform import DiscreteTransform
 from confide.likelihood.totals.inversion import (
@@ -59,7 +60,7 @@ def number_terms(
     """
     ends = windows(records, y, noise, log_weight, hull)
     found: list[tuple[NDArray[np.intp], NumberTerms | None]] = []
-    for group in _groups(ends):
+    for group in progress(_groups(ends), "numbers of records"):
         low, high = float(ends[group, 0].min()), float(ends[group, 1].max())
         if high - low >= MOST_NUMBERS:
             found.append((group, None))
@@ -257,6 +258,12 @@ def _last_frequency(
 ) -> float | None:
     """The frequency beyond which next to nothing is left at any θ, judged by frequencies on a scale of powers."""
     t = PROBES / spread
+    least = tilted.least(numbers)
+    log_n = _log_transform(noise, tau[:, None] + 1j * t).real - _log_transform(noise, tau[:, None] + 0j).real
+    if noise.step is not None:
+        log_n = np.minimum(log_n, 0.0)
+    if _never_decays(tilted, least, log_n + np.log(t * spread), t <= highest):
+        return None
     served = np.minimum(t, highest)
     log_z = tilted.log_phase(records, served).real
     # beyond what the nodes serve it is as large as it was in the last octaves
@@ -264,12 +271,21 @@ def _last_frequency(
     log_z = np.where(t > highest, top[:, None], log_z)
     # whatever comes back later is counted as if it were there
     later = np.maximum.accumulate(log_z[:, ::-1], axis=1)[:, ::-1]
-    least = tilted.least(numbers)
-    log_n = _log_transform(noise, tau[:, None] + 1j * t).real - _log_transform(noise, tau[:, None] + 0j).real
-    if noise.step is not None:
-        log_n = np.minimum(log_n, 0.0)
     left = least[:, None] * later + log_n + np.log(t * spread)
     small = np.all(left < math.log(LEFT_OUT), axis=0)
     lasting = np.logical_and.accumulate(small[::-1])[::-1]
     last = float(t[np.argmax(lasting)]) if np.any(lasting) else np.inf
     return last if last <= highest else None
+
+
+def _never_decays(tilted: TiltedSum, least: Floats, log_rest: Floats, served: NDArray[np.bool_]) -> bool:
+    """Whether something is left at the last frequency that is served, seen without a transform.
+
+    A point of mass m leaves |M(τ + it)| ≥ 2m − 1 at every t. At θ far from what was published next to all records are
+    clipped to one bound, and the search for the mass of a posterior asks for many of those.
+    """
+    with np.errstate(divide="ignore"):
+        floor = np.log(np.maximum(2.0 * tilted.mass.max(axis=1) - 1.0, 0.0))
+    # of no record the transform is 1, whatever the floor
+    log_sum = np.multiply(least, floor, out=np.zeros_like(floor), where=least > 0)
+    return bool(np.any(log_sum + log_rest[:, np.count_nonzero(served) - 1] >= math.log(LEFT_OUT)))
