@@ -37,6 +37,26 @@ def test_on_a_lattice_it_is_the_first_point_that_holds_enough(kind, scale):
     assert channel.margin() == noise.within(0.9) + 0.125
 
 
+@pytest.mark.parametrize(
+    ("channel", "rounded"),
+    [
+        (cf.Channel(cf.Mean(["x < 1", "x >= 1"], (0, 3)), cf.Laplace(scale=0.02, step=0.01), n=100), False),
+        (cf.Channel(cf.Mean("x < 1", (0, 3)), cf.Gaussian(scale=0.02, step=0.005), n=100), False),
+        (cf.Channel(cf.Mean("x < 1", (0, 3)), cf.Gaussian(scale=0.02, step=0.008), n=100), True),
+        (cf.Channel(cf.Histogram("x", edges=[0, 1, 3]), cf.Laplace(scale=2.0, step=1), n=100), False),
+        (cf.Channel(cf.Histogram("x", edges=[0, 1, 3]), cf.Laplace(scale=2.0, step=0.4), n=100), True),
+    ],
+)
+def test_counts_are_on_their_lattice_and_are_not_rounded(channel, rounded):
+    """Half a step was added to the margin, which no rounding takes."""
+    half = channel.law.noise.step / 2
+    assert channel.margin() == pytest.approx(channel.law.noise.within(0.9) + half * rounded, rel=1e-12)
+    with jax.enable_x64(True):
+        records = np.asarray([0.5] * 37 + [2.0] * 63)
+        u = np.asarray(channel.summary(records))
+        assert np.allclose(channel.law.centre(u), u, rtol=0, atol=1e-12) or rounded
+
+
 def test_a_channel_says_so_in_the_units_of_the_data():
     text = str(cf.Channel(MEAN, cf.Laplace(cf.PureDP(1.0)), n=100))
     assert "The published number lies within ± 0.23 of that statistic of the clipped records (90%)." in text
@@ -61,6 +81,11 @@ DROWNED = {
     "given scale": cf.Channel(cf.Median("x", (0, 60)), cf.Gaussian(scale=300.0), n=1000),
     "few records": cf.Channel(MEAN, cf.Laplace(cf.PureDP(0.1)), n=20),
     "a maximum by smooth sensitivity": cf.Channel(cf.Maximum("x", (0, 60)), cf.SmoothCauchy(cf.PureDP(1.0)), n=1000),
+    # one record at an end of the range, or at the other, is all that its noise is about
+    "a median of records that lie evenly": cf.Channel(
+        cf.Median("x", (0, 60)), cf.SmoothCauchy(cf.PureDP(0.05)), n=1000
+    ),
+    "a far quantile": cf.Channel(cf.Quantile("x", 0.99, (0, 60)), cf.Exponential(cf.PureDP(0.05)), n=100),
     "flat exponential": cf.Channel(cf.Median("x", (0, 60)), cf.Exponential(cf.PureDP(0.01)), n=20),
 }
 
@@ -136,3 +161,15 @@ def test_shares_of_counts_are_strictly_outside(bounds):
     counts = np.arange(200)
     outside = (counts < bounds[0]) | (counts > bounds[1])
     np.testing.assert_allclose(share, stats.poisson.pmf(counts, 2.0)[outside].sum(), rtol=1e-9, atol=1e-14)
+
+
+def test_a_warning_says_of_which_records_it_is_known():
+    """Noise that depends on the records drowns some of them: where it does not, nothing is said of all."""
+    far = cf.Channel(cf.Quantile("x", 0.99, (0, 60)), cf.SmoothLaplace(cf.ApproxDP(1.0, 1e-6)), n=1000)
+    assert far.warning.startswith("where the 0.99-quantile is in the middle of its range, the noise (± 81.3, 90%)")
+    even = cf.Channel(cf.Median("x", (0, 60)), cf.SmoothCauchy(cf.PureDP(0.05)), n=1000)
+    assert even.warning.startswith("if the records lie evenly over their range, from 0 to 60, the noise (± 134, 90%)")
+    # of records in equal steps k + 1 of them apart are k + 1 steps; the Cauchy law has its quantile in closed form
+    k = np.arange(even.law.window)
+    scale = np.max(np.exp(-even.law.beta * k) * np.minimum(0.06 * (k + 1), 60.0)) / even.law.alpha
+    assert scale * math.tan(0.45 * math.pi) == pytest.approx(134, rel=0.02)

@@ -12,8 +12,10 @@ import re
 import shlex
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import confide as cf
 from confide_cli import run
 
 ROOT = Path(__file__).parent.parent
@@ -126,6 +128,20 @@ def test_commands_in_running_text_are_commands():
     for page in PAGES:
         for word in re.findall(r"`confide ([^\s`]+)", page.read_text(encoding="utf-8")):
             assert word in known, (page.name, word)
+
+
+def test_the_noise_of_a_share_is_that_of_the_count_over_n():
+    """The row of a census count in the table of `analyse.md`, against the discrete Gaussian law of the count itself."""
+    page = (ROOT / "docs" / "analyse.md").read_text(encoding="utf-8")
+    (row,) = [line for line in page.splitlines() if "as in the 2020 Census" in line]
+    mechanism, value = re.findall(r"`([^`]+)`", row)
+    sigma, n, count = 3.0, 100, 31
+    told = {"cf": cf, "sigma": sigma, "n": n, "count": count}
+    channel = cf.Channel(cf.Mean("x", bounds=(0, 1)), eval(mechanism, told), n)
+    away = np.arange(-60, 61)
+    mass = np.exp(-((count - 28) ** 2) / (2 * sigma**2)) / np.exp(-(away**2) / (2 * sigma**2)).sum()
+    found = channel.log_prob(eval(value, told), np.repeat([0.0, 1.0], [72, 28]))
+    assert float(found) == pytest.approx(np.log(mass), abs=1e-10)
 
 
 def test_readme_names_two_commands():

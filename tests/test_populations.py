@@ -7,8 +7,10 @@ import jax
 import jax.numpy as jnp
 import mpmath as mp
 import numpy as np
+import numpyro.distributions as dist
 import pytest
 import scipy.stats as stats
+from numpyro.distributions import constraints
 
 import confide.populations as populations
 from confide.errors import IncompatibleError, InvalidArgument
@@ -401,3 +403,40 @@ def test_categories_must_be_counted(k):
 def test_a_known_mean_must_be_finite():
     with pytest.raises(InvalidArgument, match="mean"):
         populations.normal_variance(np.inf)
+
+
+@pytest.mark.parametrize(
+    ("name", "theta"),
+    [("gamma", (40.0, 3.0)), ("gamma", (1e6, 1e5)), ("beta", (20.0, 15.0)), ("beta", (1e5, 1e5)), ("beta", (3.0, 1e6))],
+)
+def test_densities_of_large_shapes_keep_their_digits(name, theta):
+    """The logarithms of a density at shape 1e6 are differences of 1e7, where seven digits were lost."""
+    population = getattr(populations, name)()
+    a, b = map(mp.mpf, theta)
+    if name == "gamma":
+        points = (theta[0] + np.asarray([-4.0, 0.0, 2.0]) * theta[0] ** 0.5) / theta[1]
+    else:
+        mean = theta[0] / sum(theta)
+        points = mean + np.asarray([-1.0, 0.0, 2.0]) * (mean * (1 - mean) / sum(theta)) ** 0.5
+    with mp.workdps(40):
+
+        def exact(x):
+            if name == "gamma":
+                return a * mp.log(b) + (a - 1) * mp.log(x) - b * x - mp.loggamma(a), mp.log(b * x) - mp.digamma(a)
+            log_beta = mp.loggamma(a) + mp.loggamma(b) - mp.loggamma(a + b)
+            score = mp.log(x) - mp.digamma(a) + mp.digamma(a + b)
+            return (a - 1) * mp.log(x) + (b - 1) * mp.log(1 - x) - log_beta, score
+
+        expected = np.asarray([[float(part) for part in exact(mp.mpf(float(x)))] for x in points])
+    np.testing.assert_allclose(population.log_prob(points, theta), expected[:, 0], atol=2e-12)
+    score = np.asarray(population.score(points, theta))[:, 0]
+    np.testing.assert_allclose(score, expected[:, 1], atol=1e-12 * np.abs(expected[:, 1]).max())
+
+
+def test_a_tail_that_falls_off_at_once():
+    """Beyond 3000.7 a Weibull law of concentration 1e4 loses all its mass within a thousandth, and survival said none."""
+    weibull = Population(
+        dist.Weibull, {"scale": constraints.positive, "concentration": constraints.positive}, "weibull"
+    )
+    x = 3000.0 * (-np.log([1e-3, 1e-7, 1e-12])) ** 1e-4
+    np.testing.assert_allclose(weibull.survival(x, [3000.0, 1e4]), [1e-3, 1e-7, 1e-12], rtol=1e-6)

@@ -11,12 +11,12 @@ from confide import registry
 from confide._precision import float64
 from confide._random import as_key
 from confide.errors import IncompatibleError, InvalidArgument
-from confide.evenly import expected
+from confide.evenly import expected, margin_if_even
 from confide.mechanism import Law, Mechanism
 from confide.privacy import Privacy, Unlimited
 from confide.privacy.relation import ADD_REMOVE, NEIGHBOURS, REPLACE
 from confide.statistic import Statistic
-from confide.statistic.drowned import drowned
+from confide.statistic.drowned import drowned, drowned_by_records
 from confide.statistic.one_column import about_x
 from confide.statistic.persons import per_row
 from confide.statistic.size import check_count, check_size
@@ -182,12 +182,14 @@ class Channel:
         the noise (± 493, 90%) is wider than all that the median can be, which is from 0 to 60: the published number
         will say almost nothing; narrow the bounds, use more records, a larger privacy parameter or another mechanism
         """
-        if self.statistic.totals or self.statistic.tallies:
-            return None  # the more records, the larger a sum is beside its noise
-        noise = self.law.least_margin(self.statistic, self.n)
-        if self.n == 1 or self.statistic.per_record or noise is None:
+        statistic = self.statistic
+        # of a sum nothing is said: the more records, the larger it is beside its noise
+        if statistic.totals or statistic.tallies or statistic.per_record or self.n == 1:
             return None
-        return drowned(self.statistic, noise)
+        noise = self.law.least_margin(statistic, self.n)
+        if self.law.window and statistic.ranked:
+            return drowned_by_records(statistic, noise, margin_if_even(self))
+        return None if noise is None else drowned(statistic, noise)
 
     @float64
     def summary(self, records: Any) -> Any:

@@ -73,7 +73,7 @@ def expected(channel: Channel) -> str:
     if margin is not None and not channel.law.noiseless:
         lines.append(f"{one} lies within ± {around(margin)} of {about} (90%).")
     elif margin is None and channel.law.window:
-        told = {"at best": least, "if they lie evenly over its range": margin_if_even(channel)}
+        told = {"at best, in the middle of its range": least, "if they lie evenly over it": margin_if_even(channel)}
         words = "".join(f", within ± {around(each)} {when}" for when, each in told.items() if each is not None)
         known = f"{words} (90%)" if words else ""
         lines.append(f"How near the published number comes to {about} depends on how they lie{known}.")

@@ -98,6 +98,22 @@ def test_many_theta_share_panels(monkeypatch):
             assert below[row, column] == pytest.approx(expected, abs=1e-8)
 
 
+@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+def test_a_range_far_wider_than_the_law_of_y_is_not_gone_through(noise, monkeypatch):
+    """Panels went to both ends of the range, where nothing is and an inversion is long, and gives up."""
+    mechanism = cf.Laplace(scale=1.0) if noise == "laplace" else cf.Gaussian(scale=1.0)
+    model = model_of(P.normal_mean(), cf.Mean("x", bounds=(0, 50_000)), mechanism, 100_000)
+    route, asked = choose_route(model), []
+    inverted = type(route).log_likelihood
+    monkeypatch.setattr(
+        type(route), "log_likelihood", lambda self, *args: asked.append(args[2]) or inverted(self, *args)
+    )
+    y = np.asarray([12_000.0, 12_338.0, 12_341.0])
+    expected = stats.laplace.cdf(y, 12_340.0) if noise == "laplace" else stats.norm.cdf(y, 12_340.0, np.sqrt(1 + 1e-5))
+    np.testing.assert_allclose(both(model, 12_340.0, y)[0], expected, rtol=2e-5, atol=1e-9)
+    assert all(np.all(np.abs(each - 12_340.0) < 60.0) for each in asked)
+
+
 CONTINUOUS = {
     "exponential": (P.exponential(), cf.Mean("x", bounds=(0, 20)), LAPLACE, 100, 0.1),
     "variance": (P.normal_variance(), cf.Mean("abs(x)", bounds=(-10, 10)), LAPLACE, 50, 2.0),

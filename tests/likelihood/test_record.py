@@ -145,3 +145,77 @@ def test_a_density_that_is_infinite_where_the_support_ends_at_a_bound():
     channel = cf.Channel(cf.Mean("x / (1 + x**2)", bounds=(1, 2)), cf.Laplace(scale=0.1), n=2)
     found = cf.Model(cf.populations.beta(), channel).log_likelihood((0.5, 0.5), [0.5, 0.7])
     np.testing.assert_allclose(found, [np.log(5), np.log(5) - 2], rtol=1e-9)
+
+
+@pytest.mark.parametrize(("loc", "scale"), [(0.0, 0.05), (2.0, 1e-3), (8.0, 1e-4)])
+def test_a_law_far_narrower_than_its_bounds_is_found_wherever_it_lies(loc, scale):
+    """No node of the first panels saw it, so that nothing was halved and it was refused.
+
+    Above all that the mean can be Laplace noise of scale b has the density e^{−y/b} (E e^{X/nb})ⁿ/2b.
+    """
+    channel = cf.Channel(cf.Mean("x", (0, 60_000)), cf.Laplace(cf.PureDP(1.0)), 1000)
+    z, weight = np.polynomial.hermite_e.hermegauss(80)
+    b, y = 60.0, 1.2 * np.exp(loc + scale**2 / 2) + 100.0
+    each = (weight / weight.sum()) @ np.expm1(np.exp(loc + scale * z) / (1000 * b))
+    expected = 1000 * np.log1p(each) - y / b - np.log(2 * b)
+    found = cf.Model(cf.populations.lognormal(), channel).log_likelihood([loc, scale], y, route="spectral")
+    assert float(found) == pytest.approx(expected, abs=1e-8)
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_what_comes_back_a_period_away_is_bounded_with_weights_next_to_nothing():
+    """Scipy's weighted sum of exponentials divides by the weight of the largest: infinity less infinity was let through."""
+    channel = cf.Channel(cf.Mean("x", (0, 60_000)), cf.Laplace(cf.PureDP(1.0)), 1000)
+    thetas = np.stack([np.linspace(8.89, 8.98, 7), np.full(7, 1.37e-4)], axis=-1)
+    b, y = 60.0, 7200.0
+    z, weight = np.polynomial.hermite_e.hermegauss(80)
+    x = np.exp(thetas[:, :1] + thetas[:, 1:] * z)
+    expected = 1000 * np.log1p(np.expm1(-x / (1000 * b)) @ (weight / weight.sum())) + y / b - np.log(2 * b)
+    found = cf.Model(cf.populations.lognormal(), channel).log_likelihood(thetas, y, route="spectral")
+    np.testing.assert_allclose(found, expected, atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("population", "theta", "bounds"),
+    [
+        (cf.populations.gamma(), (1e5, 1e4), (0, 6000)),
+        (cf.populations.beta(), (2e4, 1e4), (-100, 1000)),
+        (cf.populations.normal(), (777.0, 1e-2), (-10_000, 100_000)),
+    ],
+    ids=str,
+)
+def test_what_is_told_by_a_law_that_is_a_point_beside_the_noise(population, theta, bounds):
+    """Records that hardly differ have a normal mean: its mean and variance say all of its information."""
+    channel = cf.Channel(cf.Mean("x", bounds), cf.Gaussian(cf.GDP(1.0)), 1000)
+    model = cf.Model(population, channel)
+    noise = channel.law.added.scale
+
+    def moments(theta):
+        if population.name == "gamma":
+            return np.stack([theta[0] / theta[1], theta[0] / theta[1] ** 2])
+        if population.name == "beta":
+            total = theta[0] + theta[1]
+            return np.stack([theta[0] / total, theta[0] * theta[1] / (total**2 * (total + 1))])
+        return theta
+
+    theta = np.asarray(theta)
+    mean, variance = moments(theta)
+    total = variance / 1000 + noise**2
+    y = mean + 1.3 * noise
+    expected = -0.5 * (y - mean) ** 2 / total - 0.5 * np.log(2 * np.pi * total)
+    assert float(model.log_likelihood(theta, y, route="spectral")) == pytest.approx(expected, abs=1e-9)
+    slope = np.stack([(moments(theta + h) - moments(theta - h)) / (2 * h.sum()) for h in np.diag(1e-5 * theta)])
+    told = slope[:, :1] * slope[:, 0] / total + slope[:, 1:] * slope[:, 1] / (2 * total**2 * 1000**2)
+    np.testing.assert_allclose(cf.information(model, theta).matrix, told, rtol=2e-3, atol=1e-3 * told[0, 0])
+
+
+def test_many_laws_far_apart_that_are_all_narrow():
+    """As many as a scan asks for: each must be found, however few are looked at closely."""
+    thetas = np.linspace(100.0, 49_900.0, 200)[:, None]
+    population, statistic = cf.populations.normal_mean(), cf.Mean("x", (0, 50_000))
+    law = record_law(population, statistic, thetas)
+    np.testing.assert_allclose(law.masses_at(thetas).sum(axis=1), 1.0, atol=1e-11)
+    np.testing.assert_allclose(law.weights_at(thetas) @ law.s[0], thetas[:, 0], rtol=1e-14)
+    slopes = law.slopes_at(thetas)
+    np.testing.assert_allclose(law.s[0] @ slopes[5], 1.0, rtol=1e-8)
+    assert np.max(np.abs(slopes.sum(axis=1))) < 1e-11

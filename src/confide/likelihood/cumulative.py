@@ -116,10 +116,10 @@ def _groups(model: Model, thetas: Floats) -> Iterator[tuple[NDArray[np.intp], Fl
     )
     if model.channel.n < _FEW:
         rows = narrowed(rows, scale)
-    # under Laplace noise p has a corner at the ends of the range, where all records are clipped, and no mass beyond
+    # under Laplace noise p has a corner at the ends of the range, where all records are clipped, and no mass beyond; a
+    # range that is far wider than the law of y is not gone through
     cuts = (low, high) if noise.kinked else (low - margin, high + margin)
-    for index, row in zip(groups, rows, strict=True):
-        yield index, np.unique(np.clip(np.append(row, [low, high]), *cuts))
+    yield from ((index, np.unique(np.clip(row, *cuts))) for index, row in zip(groups, rows, strict=True))
 
 
 def _neighbours(mean: Floats, wide: Floats) -> list[NDArray[np.intp]]:

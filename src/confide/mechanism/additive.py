@@ -16,6 +16,7 @@ from jaxtyping import Array, Float
 from confide._final import final
 from confide.errors import IncompatibleError, InvalidArgument
 from confide.mechanism.base import Law, Mechanism, accept_privacy, options_repr, positive_sensitivity, set_positive
+from confide.mechanism.counts import on_the_lattice
 from confide.mechanism.discrete import squared_steps
 from confide.mechanism.lattice import DiscreteGaussian, DiscreteLaplace, LatticeNoise, lattice_index, nearest_index
 from confide.mechanism.noise import OWN, GaussianNoise, LaplaceNoise, Noise
@@ -43,10 +44,12 @@ class AdditiveLaw(Law):
 
     `layout` says what a summary is: "scalar" (each entry is its own release: a mean, or one value per
     record), "vector" (the last axis is one release) or "window" (the last axis holds ranks, u in the middle).
+    `unrounded` says that every u is on the lattice already, as counts are.
     """
 
     noise: Noise
     layout: Layout = eqx.field(static=True, default="scalar")
+    unrounded: bool = eqx.field(static=True, default=False)
 
     def __check_init__(self) -> None:
         # routes tell Laplace from Gaussian, and a lattice from the line; of any other noise they would assume one
@@ -73,7 +76,8 @@ class AdditiveLaw(Law):
 
     def margin(self, probability: float = 0.9) -> float:
         """What the noise exceeds with probability 1 − p at most, and half a step that rounding to a lattice may add."""
-        rounding = float(self.noise.step) / 2 if isinstance(self.noise, LatticeNoise) else 0.0
+        rounded = isinstance(self.noise, LatticeNoise) and not self.unrounded
+        rounding = float(self.noise.step) / 2 if rounded else 0.0  # type: ignore[arg-type]
         return self.noise.within(probability) + rounding
 
     def centre(self, summary: Float[Array, "..."]) -> Float[Array, "..."]:
@@ -177,7 +181,8 @@ class AdditiveMechanism(Mechanism):
         if scale is None:
             assert self.privacy is not None
             scale = self._scale(self.privacy, statistic, n, positive_sensitivity(self, statistic, n, norm=self.norm))
-        return AdditiveLaw(self._noise(scale), layout_of(statistic))
+        unrounded = self.step is not None and on_the_lattice(statistic, n, self.step)
+        return AdditiveLaw(self._noise(scale), layout_of(statistic), unrounded)
 
     def guarantee(self, statistic: Statistic, n: int | None) -> Privacy:
         """The promised guarantee; for a given scale what follows from it."""

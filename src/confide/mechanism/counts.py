@@ -47,6 +47,19 @@ def steps_per_unit(statistic: Statistic, n: int | None, step: float) -> int | No
     return whole if whole * (n or 1) * max(*known, 1) <= _MOST_STEPS else None
 
 
+def on_the_lattice(statistic: Statistic, n: int | None, step: float) -> bool:
+    """Whether the statistic, of any records, is on the lattice of multiples of a step, so that rounding does nothing.
+
+    >>> from confide.statistic import Mean
+    >>> cells = Mean(["x < 1", "x >= 1"], bounds=(0, 3))
+    >>> on_the_lattice(cells, 100, 1 / 100), on_the_lattice(cells, 100, 1 / 64), on_the_lattice(cells, 100, 1 / 200)
+    (True, False, True)
+    """
+    if statistic.tallies or statistic.counts:
+        return (1 / Fraction(repr(float(step)))).denominator == 1
+    return steps_per_unit(statistic, n, step) is not None
+
+
 def squared_counts(statistic: Statistic, n: int | None, step: float, norm: int) -> int | None:
     """The squared integer sensitivity of counts on their lattice; None for what is not.
 

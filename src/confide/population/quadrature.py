@@ -48,6 +48,8 @@ _STEPS = np.linspace(-3.3, 6.0, 56)
 _LENGTHS = 16.0
 _TAIL_NODES = np.exp(_STEPS - np.exp(-_STEPS))  # on (0, ∞), for an integrand that decays like e^{−t}
 _TAIL_WEIGHTS = (_STEPS[1] - _STEPS[0]) * _TAIL_NODES * (1 + np.exp(-_STEPS))
+#: how far beyond its start a tail is probed for its rate of decay: nearer, if by then as much of its log is lost
+_PROBES, _MOST_FALL = np.asarray([1e-3, 1e-6, 1e-9]), 30.0
 
 
 def _lobatto(count: int) -> tuple[np.ndarray, np.ndarray]:
@@ -148,8 +150,10 @@ def _cuts(population: Population, theta: jax.Array, at: PanelCuts | None) -> tup
 
 def _tail(mass: Mass, start: jax.Array, side: jax.Array) -> tuple[jax.Array, jax.Array]:
     """Nodes and weights from `start` outwards, to −∞ (side −1) or to +∞ (side +1)."""
-    near, on = lax.stop_gradient(jnp.log(mass(start + side * jnp.array([0.0, 1e-3]))))
-    rate = (near - on) / 1e-3  # only a scale, and cheaper to compile than a derivative; NaN if both masses are zero
+    logs = lax.stop_gradient(jnp.log(mass(start + side * jnp.concatenate([jnp.zeros(1), _PROBES]))))
+    fall = logs[0] - logs[1:]
+    # only a scale, and cheaper to compile than a derivative; NaN if both masses are zero
+    rate = (fall / _PROBES)[jnp.argmax(fall < _MOST_FALL)]
     scale = jnp.where(rate > 0.02, 1.0 / jnp.where(rate > 0.02, rate, 1.0), jnp.where(rate > 0, 50.0, 1.0))
     return start + side * scale * _TAIL_NODES, scale * _TAIL_WEIGHTS
 

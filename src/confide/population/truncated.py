@@ -13,13 +13,14 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 from jax.scipy.special import log_ndtr, ndtri
-from numpyro.distributions import Distribution, Normal
+from numpyro.distributions import Beta, Chi2, Distribution, Gamma, Normal
 from numpyro.distributions.truncated import (
     LeftTruncatedDistribution,
     RightTruncatedDistribution,
     TwoSidedTruncatedDistribution,
 )
 
+from confide.population.concentrated import ConcentratedBeta, ConcentratedGamma
 from confide.population.mills import log_mills
 
 _TRUNCATED = LeftTruncatedDistribution | RightTruncatedDistribution | TwoSidedTruncatedDistribution
@@ -31,13 +32,17 @@ _FAR_OUT = -10.0
 
 
 def steady(distribution: Any) -> Any:
-    """The same distribution; a truncated normal one by formulas that hold for every location.
+    """The same distribution; a truncated normal one, a gamma or a beta one by formulas that hold for every parameter.
 
     >>> import numpyro.distributions as dist
     >>> with jax.enable_x64(True):
     ...     print(f"{steady(dist.TruncatedNormal(-20.0, 1.0, low=0.0, high=2.0)).cdf(0.05):.6f}")
     0.633492
     """
+    if type(distribution) in (Gamma, Chi2):  # not what somebody has derived from them
+        return ConcentratedGamma(distribution.concentration, distribution.rate, validate_args=False)
+    if type(distribution) is Beta:
+        return ConcentratedBeta(distribution.concentration1, distribution.concentration0, validate_args=False)
     known = isinstance(distribution, _TRUNCATED) and isinstance(distribution.base_dist, Normal)
     return NormalBetween(distribution) if known else distribution
 

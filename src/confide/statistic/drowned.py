@@ -9,6 +9,30 @@ import numpy as np
 from confide._digits import around
 from confide.statistic.statistic import Statistic
 
+_REMEDY = "narrow the bounds, use more records, a larger privacy parameter or another mechanism"
+
+
+def drowned_by_records(statistic: Statistic, least: float | None, even: float | None) -> str | None:
+    """The same of noise that depends on the records; else None.
+
+    It is known for records whose statistic is in the middle of its range, where no other records have less (`least`),
+    and for records that lie evenly over the range (`even`, None if beyond all measure), which says nothing of records
+    that lie close together.
+    """
+    (low, high), noun = statistic.ranges[0], statistic.noun.removesuffix(" of")
+    nothing = even is None or 2 * even >= high - low
+    if least is not None and least >= high - low:
+        told = drowned(statistic, least)
+        return told if nothing else f"where {noun} is in the middle of its range, {told}"
+    if not nothing:
+        return None
+    reach = "beyond all measure" if even is None else f"± {around(even, digits=3)}, 90%"
+    return (
+        f"if the records lie evenly over their range, from {low:g} to {high:g}, the noise ({reach}) is as wide as the "
+        f"range, and the published {noun.removeprefix('the ')} will say almost nothing; it says something only where "
+        f"they lie much closer together: {_REMEDY}"
+    )
+
 
 def drowned(statistic: Statistic, noise: float) -> str | None:
     """Why noise that reaches so far (90%) leaves almost nothing of a statistic, or of a component; else None.
@@ -21,8 +45,7 @@ def drowned(statistic: Statistic, noise: float) -> str | None:
         low, high = next(pair for pair in ends if pair[1] - pair[0] == widest)
         return (
             f"the noise (± {around(noise, digits=3)}, 90%) is wider than all that {noun.removesuffix(' of')} can be, "
-            f"which is from {low:g} to {high:g}: the published number will say almost nothing; narrow the bounds, use "
-            "more records, a larger privacy parameter or another mechanism"
+            f"which is from {low:g} to {high:g}: the published number will say almost nothing; {_REMEDY}"
         )
     # an interval as wide as the range says nothing of a component, whatever is published
     parts = zip(statistic.transforms, ends, strict=True)

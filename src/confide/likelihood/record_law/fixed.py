@@ -18,9 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.errors import AccuracyError
+from confide.likelihood.batched import filled
 from confide.likelihood.record_law.panels import RATIO, panel_rule
 from confide.likelihood.record_law.pieces import s_at
-from confide.likelihood.record_law.record import ORDER, Floats, RecordLaw, room_for, weighed
+from confide.likelihood.record_law.record import LARGEST_DEFECT, ORDER, Floats, RecordLaw, room_for, weighed
 from confide.likelihood.record_law.tail_tilts import Tilts, tilts_of
 from confide.population import Population
 from confide.population.neighbours import neighbours
@@ -30,14 +31,16 @@ from confide.statistic.transform import Function
 
 #: how far two halves of a panel may be from the whole: the rounding of a mass of one
 _TOLERANCE = 1e-14
-#: how far the mass may be from one at a θ for which the panels were not halved
-_LARGEST_DEFECT = 1e-11
+#: how far the mass is from one where it was not seen at all
+_MISSED = 0.5
 #: halvings: a support that ends at 0 leaves a cell of 2⁻⁴⁴·1e-45 of the bounds to the atom, 194 halvings away
 _DEPTH = 220
 #: a matrix of them for a block of 128 θ takes 61 MB
 _MOST_NODES = 60_000
 #: mass that no transform notices
 NEGLIGIBLE = 1e-18
+#: between which the density of a narrow law is found: beyond the outermost lies less than a defect that is noticed
+_QUANTILES = np.asarray([1e-14, 1e-3, 0.5, 1 - 1e-3, 1 - 1e-14])
 _PHASE = 14.0  # radians of e^{ius} across a panel
 #: points of a discrete record: as many for 128 θ are 20 MB
 _MOST_POINTS = 20_000
@@ -133,12 +136,13 @@ def _refine(
 ) -> RecordLaw:
     """Panels for a few θ and their neighbours, then for those whose total mass is not one; then for tilted laws."""
     edges, low, high = _edges(population, statistic, thetas)
+    first = edges
     chosen = np.unique(np.linspace(0, len(thetas) - 1, 9).astype(int))
     tilts = Tilts(np.zeros((0, len(thetas))), np.zeros((0, len(thetas))))
     for _ in range(14):
         beside, of = neighbours(population.space, thetas[chosen])
         some, own = np.concatenate([thetas[chosen], beside]), np.concatenate([chosen, chosen[of]])
-        a, b = _halve(population, statistic, edges, some, tilts.only(own))
+        a, b = _halve(population, statistic, first, edges, some, tilts.only(own))
         if frequency > 0:
             heavy = _panel_mass(population, statistic, a, b, thetas, tilts) > NEGLIGIBLE
             a, b = _cut_by_phase(statistic, a, b, frequency, heavy)
@@ -149,20 +153,30 @@ def _refine(
         spare = (0, room_for(x.size + 2) - x.size - 2)
         filled_up = np.pad(x.ravel(), spare, mode="edge"), np.pad(base.ravel(), spare)
         law = _finish(population, statistic, *filled_up, low, high)
-        weights = law.weights_at(thetas)
+        weights = law.masses_at(thetas)
         _require_numbers(population, thetas, weights)
         defect = np.abs(weights.sum(axis=-1) - 1.0)
         worst = np.argsort(defect)[::-1][:8]
-        worst = worst[defect[worst] >= _LARGEST_DEFECT]
+        worst = worst[defect[worst] >= LARGEST_DEFECT]
         if worst.size == 0 and (tilt == 0 or len(tilts.kappa) > 0):
             return law
         if worst.size == 0:
             tilts = tilts_of(law.s[0], weights, tilt, steepest)
+        missed = defect > _MISSED
+        missed[chosen] |= defect[chosen] >= LARGEST_DEFECT
+        if np.any(missed):
+            first = _with_quantiles(population, first, thetas[missed])
         chosen = np.unique(np.concatenate([chosen, worst]))
     raise AccuracyError(
-        f"the law of a record of {population.name} on {statistic.bounds} cannot be integrated to {_LARGEST_DEFECT:g}; "
+        f"the law of a record of {population.name} on {statistic.bounds} cannot be integrated to {LARGEST_DEFECT:g}; "
         "declare where its density is not smooth (breaks), or narrow the range of theta"
     )
+
+
+def _with_quantiles(population: Population, edges: Floats, thetas: Floats) -> Floats:
+    """Edges between which there is the mass of laws so narrow that no node of any panel has seen it."""
+    found = np.ravel(population.quantile(_QUANTILES[:, None], filled(thetas, fewest=8)))
+    return np.unique(np.concatenate([edges, found[(found > edges[0]) & (found < edges[-1])]]))
 
 
 def _require_numbers(population: Population, thetas: Floats, weights: Floats) -> None:
@@ -215,9 +229,12 @@ def _cut_by_phase(
 
 
 def _halve(
-    population: Population, statistic: Statistic, edges: Floats, thetas: Floats, tilts: Tilts
+    population: Population, statistic: Statistic, first: Floats, edges: Floats, thetas: Floats, tilts: Tilts
 ) -> tuple[Floats, Floats]:
-    """Halve panels until their integrals stand still: of p, p·s and p·s², and of p tilted by e^{κs} (κ per θ)."""
+    """Halve the first panels until their integrals stand still: of p, p·s, p·s², and of p tilted by e^{κs} (κ per θ).
+
+    Where the density or s may be singular, at `edges`, panels are graded.
+    """
 
     def integrals(a: Floats, b: Floats) -> Floats:
         x, base = panel_rule(a, b)
@@ -236,7 +253,7 @@ def _halve(
         return np.asarray(0.5 + (0.5 - 1.0 / RATIO) * (np.isin(b, edges).astype(float) - np.isin(a, edges)))
 
     scale = np.asarray([max(abs(low), abs(high), 1e-300) for low, high in statistic.ranges])[:, None, None]
-    a, b = edges[:-1], edges[1:]
+    a, b = first[:-1], first[1:]
     whole = integrals(a, b)
     done_a, done_b = [], []
     for _ in range(_DEPTH):

@@ -28,6 +28,8 @@ Floats = NDArray[np.float64]
 #: Gauss nodes a panel: chosen, 16 reach rounding on panels that halving makes short, and fewer need more panels
 ORDER = 16
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(ORDER)
+#: how far the mass of a rule may be from one, and the sum of its slopes from 0 beside that of their sizes
+LARGEST_DEFECT, LARGEST_LEFT = 1e-11, 1e-9
 #: the fewest nodes that are made room for
 _ROOM = 128
 
@@ -69,17 +71,33 @@ class RecordLaw(eqx.Module):
         """Where the atoms end. Survival is P(X > x), and for integers the upper atom holds P(X ≥ high)."""
         return self.low, -(-self.high // 1.0) - 1.0 if self.population.discrete else self.high
 
-    def weights_at(self, thetas: Any) -> Floats:
-        """w_j(θ) at known θ (M, d): shape (M, nodes)."""
+    def masses_at(self, thetas: Any) -> Floats:
+        """What each node stands for at known θ (M, d), whose sum is the rule's own error away from one: (M, nodes)."""
         below, above = tiles.tails(self.population, self._ends, thetas)
         interior = weighed(self.base, tiles.densities(self.population, self.x, thetas))
         return np.concatenate([interior, below[:, :1], above[:, 1:]], axis=1)
 
+    def weights_at(self, thetas: Any) -> Floats:
+        """w_j(θ) at known θ (M, d): shape (M, nodes).
+
+        They sum to one: a defect δ would be nδ in log p of n records.
+        """
+        masses = self.masses_at(thetas)
+        total = masses.sum(axis=1, keepdims=True)
+        return masses / np.where(np.abs(total - 1.0) < LARGEST_DEFECT, total, 1.0)
+
     def slopes_at(self, thetas: Any) -> Floats:
-        """∂w_j/∂θ at known θ: shape (M, nodes, d)."""
+        """∂w_j/∂θ at known θ: shape (M, nodes, d).
+
+        They sum to nothing, as do those of a law: what rounding leaves, n times, may be more than a mean of n records
+        says of a parameter that hardly moves it. A sum that is more than rounding is left, and noticed in the scores.
+        """
         below, above = tiles.tail_slopes(self.population, self._ends, thetas)
         interior = weighed(self.base[:, None], tiles.density_slopes(self.population, self.x, thetas))
-        return np.concatenate([interior, below[:, :1], above[:, 1:]], axis=1)
+        slopes = np.concatenate([interior, below[:, :1], above[:, 1:]], axis=1)
+        left = slopes.sum(axis=1, keepdims=True)
+        rounding = np.abs(left) < LARGEST_LEFT * np.abs(slopes).sum(axis=1, keepdims=True)
+        return np.asarray(slopes - self.weights_at(thetas)[:, :, None] * np.where(rounding, left, 0.0))
 
     def at(self, theta: jax.Array) -> tuple[jax.Array, jax.Array]:
         """s_j, which θ does not move, and w_j(θ)."""

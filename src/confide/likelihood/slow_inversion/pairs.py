@@ -40,8 +40,8 @@ Answer = tuple[tuple[NDArray[np.intp], ...], FineResult]
 _FEWEST, _MORE, _MOST = 2**11, 4, 2**17
 #: radians of e^{ius} across the range of s that nodes can follow: 60,000 of them that stay, 16,000 that move
 _MOST_TURNS, _MOST_TURNS_MOVING = 24_000.0, 14_000.0
-#: the largest error that is let pass, and the error at which no more frequencies are tried while they are this few: four
-#: times more for three times less is worth it then
+#: the largest error that is let pass; the error at which no more frequencies are tried, while they are few: less error
+#: is worth four times more of them then
 SETTLED = 1e-7
 _TRIED, _CHEAP = 3e-8, 2**13
 #: the period of the density on the frequency grid, in ranges of s and steps of Laplace noise (see `frequencies`)
