@@ -77,6 +77,18 @@ def test_numbers_of_the_size_of_money_have_no_exponent():
     assert "e+" not in str(Clipping(0.5, (0.0, 20_000.0), (12_345.6,), (15_000.0,)))
 
 
+def test_rows_are_told_how_many_are_clipped():
+    """A page about rows did not say; each column has bounds of its own."""
+    population = cf.populations.independent(age=cf.populations.normal(), cost=cf.populations.lognormal())
+    statistic = cf.Mean(["age", "log(cost)"], bounds={"age": (18, 90), "cost": (10, 50_000)})
+    model = cf.Model(population, cf.Channel(statistic, cf.Gaussian(cf.ZCDP(0.5)), 1000))
+    found = clipping(model, [50.0, 400.0, 7.0, 1.5])
+    age, cost = stats.norm(50, 20), stats.norm(7, 1.5)
+    inside = (age.cdf(90) - age.cdf(18)) * (cost.cdf(np.log(50_000)) - cost.cdf(np.log(10)))
+    assert found.share == pytest.approx(1 - inside, abs=1e-8)
+    assert "8.3% has a value outside of its bounds" in str(found) and "age clipped to [18, 90]" in str(found)
+
+
 DROWNED = {
     "given scale": cf.Channel(cf.Median("x", (0, 60)), cf.Gaussian(scale=300.0), n=1000),
     "few records": cf.Channel(MEAN, cf.Laplace(cf.PureDP(0.1)), n=20),

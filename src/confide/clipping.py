@@ -21,6 +21,7 @@ from confide.likelihood.record_law.rows.nodes import clipped_rows
 from confide.model import Model
 from confide.population import Population
 from confide.statistic import Mean, Statistic
+from confide.statistic.columns import ColumnBounds
 
 Floats = NDArray[np.float64]
 
@@ -39,7 +40,7 @@ class Clipping:
     """
 
     share: float
-    bounds: tuple[float, float]
+    bounds: tuple[float, float] | ColumnBounds
     clipped: tuple[float, ...] | None = None
     own: tuple[float, ...] | None = None
 
@@ -49,11 +50,15 @@ class Clipping:
         return self.share >= _NOTHING
 
     def __str__(self) -> str:
-        low, high = self.bounds
+        if isinstance(self.bounds, ColumnBounds):
+            outside, then = "has a value outside of its bounds", f", which counts as the nearer end ({self.bounds})"
+        else:
+            low, high = self.bounds
+            outside, then = f"lies outside [{low:g}, {high:g}]", " and counts as the nearer end"
         if not self.matters:
-            return f"Less than 0.01% of the assumed population lies outside [{low:g}, {high:g}]: clipping does nothing."
+            return f"Less than 0.01% of the assumed population {outside}: clipping does nothing."
         share = f"{self.share:.1%}" if self.share >= 0.001 else f"{self.share:.2%}"
-        text = f"Of the assumed population {share} lies outside [{low:g}, {high:g}] and counts as the nearer end"
+        text = f"Of the assumed population {share} {outside}{then}"
         if self.clipped is None or self.own is None:
             return f"{text}; inference accounts for that, as far as the model is right beyond the bounds."
         both = (self.clipped, self.own)
@@ -98,7 +103,7 @@ def clipping(model: Model, theta: Any) -> Clipping:
     """
     population, statistic = model.population, model.channel.statistic
     share = float(clipped_share(population, statistic, theta))
-    if share < _NOTHING or not statistic.averages:
+    if share < _NOTHING or not statistic.averages or population.rows is not None:
         return Clipping(share, statistic.bounds)
     try:
         at = np.asarray(population.theta(theta))[None]
@@ -124,10 +129,9 @@ def clippings(call: Remembered | None, mean: Mapping[str, Any]) -> list[Clipping
     population = call.arguments["population"]
     # records that are missing have a share of their own, and are not clipped
     theta = np.concatenate([np.ravel(mean[name]) for name in population.names])
-    # of rows each column is clipped by itself, cells hold every record, and a count looks at none
+    # cells hold every record, and a count looks at none
     told = [each for each in releases_of(call) if not each.channel.statistic.tallies | each.channel.statistic.counts]
-    models = [Model(population, each.channel) for each in told if population.rows is None]
-    return [clipping(model, theta) for model in models]
+    return [clipping(Model(population, each.channel), theta) for each in told]
 
 
 def _mean(population: Population, statistic: Statistic, thetas: Floats) -> list[float]:

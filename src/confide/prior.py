@@ -22,6 +22,7 @@ from confide import coordinates
 from confide._compile import FAST_COMPILE
 from confide.errors import InvalidArgument
 from confide.population import Population
+from confide.population.space import said
 
 _REMEDY = 'give one proper numpyro distribution per parameter, such as {"variance": dist.InverseGamma(2.0, 2.0)}'
 #: draws by which the support of a prior is compared with the parameter space
@@ -285,7 +286,7 @@ def _checked(parameter: Any, given: Any, key: int) -> tuple[Any, Any, np.ndarray
         problem = "has parameters outside their space"
         raise InvalidArgument(argument, type(given).__name__, problem, _REMEDY)
     if not np.all(np.asarray(parameter.constraint(probes))):
-        problem = f"gives mass to values that are not {parameter.constraint}"
+        problem = f"gives mass to values of {parameter.name} that are not {said(parameter.constraint)}"
         remedy = "use a distribution on the parameter's own space; truncate it, or choose another"
         raise InvalidArgument(argument, type(given).__name__, problem, remedy)
     return exact, coordinates.coordinate(exact, points, density[_PROBES:]), probes

@@ -27,7 +27,6 @@ _WORDS = {
 #: other phrases
 _PHRASES = {
     r"ledger\.open\('([^']*)', budget=…\)": r"confide ledger LEDGER '\1' --budget pure:1",
-    r"must satisfy Positive\(lower_bound=0\.0\)": "must be above 0",
     r"the only variable is x\b": "x stands for the values of the column that --column names",
     r"^expression = ": "--statistic ",
     r"^--(dataset|column) None ": r"--\1 ",

@@ -16,7 +16,7 @@ from numpyro.distributions import constraints
 
 from confide.errors import ParameterError
 from confide.frequentist.likelihood import FreeLikelihood, Peak, entry_constraint
-from confide.population.space import Parameter, Space
+from confide.population.space import Parameter, Space, said
 
 Floats = NDArray[np.float64]
 
@@ -62,7 +62,7 @@ class OneNumber:
         """The free coordinate of a number."""
         if not bool(self._constraint(value)):
             raise ParameterError(
-                "theta0", value, f"cannot be {self.label}", f"{self.label} must satisfy {self._constraint!r}"
+                "theta0", value, f"cannot be {self.label}", f"{self.label} must be {said(self._constraint)}"
             )
         theta = likelihood.thetas(np.zeros((1, likelihood.size)))[0].copy()
         if self.part.constraint is constraints.simplex:  # the others share what is left

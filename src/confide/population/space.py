@@ -134,6 +134,28 @@ def join(space: Space, value: Any, argument: str, convert: Callable[[Any], Any] 
     return numpy.concatenate([numpy.broadcast_to(entry, (*batch, entry.shape[-1])) for entry in entries], axis=-1)
 
 
+#: how numpyro calls its constraints, and people do
+_SAID = {
+    "Simplex": "shares that sum to one", "RealVector": "a vector of real numbers",
+    "Positive": "above {lower_bound:g}", "GreaterThan": "above {lower_bound:g}",
+    "Nonnegative": "{lower_bound:g} or more", "GreaterThanEq": "{lower_bound:g} or more",
+    "LessThan": "below {upper_bound:g}", "LessThanEq": "{upper_bound:g} or less",
+    "OpenInterval": "strictly between {lower_bound:g} and {upper_bound:g}",
+    "Interval": "from {lower_bound:g} to {upper_bound:g}", "UnitInterval": "from 0 to 1",
+}  # fmt: skip
+
+
+def said(constraint: Constraint) -> str:
+    """What a parameter must be.
+
+    >>> from numpyro.distributions import constraints
+    >>> said(constraints.open_interval(0.0, 1.0))
+    'strictly between 0 and 1'
+    """
+    words = _SAID.get(type(constraint).__name__.lstrip("_"))
+    return f"as {constraint!r} says" if words is None else words.format_map(vars(constraint))
+
+
 def check(space: Space, theta: np.ndarray, argument: str, value: object) -> None:
     """Refuse a θ that is not finite or not in the space, naming the parameter at fault."""
     for part, entries in zip(space, split(space, theta).values(), strict=True):  # type: ignore[arg-type]
@@ -147,7 +169,7 @@ def check(space: Space, theta: np.ndarray, argument: str, value: object) -> None
         if not inside.all():
             bad = events[~inside][0]
             problem = f"is outside the parameter space: {part.name} = {bad}"
-            raise ParameterError(argument, value, problem, f"{part.name} must satisfy {part.constraint!r}")
+            raise ParameterError(argument, value, problem, f"{part.name} must be {said(part.constraint)}")
 
 
 def unconstrain(space: Space, theta: jax.Array) -> jax.Array:
