@@ -182,13 +182,25 @@ class Channel:
         the noise (± 493, 90%) is wider than all that the median can be, which is from 0 to 60: the published number
         will say almost nothing; narrow the bounds, use more records, a larger privacy parameter or another mechanism
         """
+        if self.law.window and self.statistic.ranked and self.n != 1:
+            return drowned_by_records(
+                self.statistic, self.law.least_margin(self.statistic, self.n), margin_if_even(self)
+            )
+        return self.certain_warning
+
+    @property
+    def certain_warning(self) -> str | None:
+        """The same as far as it holds wherever the records lie: a release says it, which compiles nothing.
+
+        >>> import confide as cf
+        >>> cf.Channel(cf.Median("x", bounds=(0, 60)), cf.Gaussian(scale=3.0), n=1000).certain_warning is None
+        True
+        """
         statistic = self.statistic
         # of a sum nothing is said: the more records, the larger it is beside its noise
         if statistic.totals or statistic.tallies or statistic.per_record or self.n == 1:
             return None
         noise = self.law.least_margin(statistic, self.n)
-        if self.law.window and statistic.ranked:
-            return drowned_by_records(statistic, noise, margin_if_even(self))
         return None if noise is None else drowned(statistic, noise)
 
     @float64

@@ -118,7 +118,7 @@ def release(
         asked = [(each, told | {"part": group}) for each, group in parts.values()]
     for each, said in asked:
         check_shown({name: said[name] for name in told})
-        if (warning := each.warning) is not None:
+        if (warning := each.certain_warning) is not None:
             warnings.warn(f"before anything is spent: {warning}", NoiseWarning, stacklevel=2)
     with needs("release"):
         ready, made = [], []

@@ -29,7 +29,7 @@ class Threshold(Family):
     >>> families = [cf.families.Threshold()]
     >>> found = cf.optimize(population, privacy=cf.GDP(1.0), n=100, theta=2.0, families=families, exact=False)
     >>> print(found.best.statistic)
-    the mean of abs(x) > 2 with x clipped to [-4.4, 4.4]
+    the share of abs(x) > 2 with x clipped to [-4.4, 4.4]
     """
 
     name = "threshold bit"

@@ -31,8 +31,8 @@ from confide.statistic.transform import Function
 
 #: how far two halves of a panel may be from the whole: the rounding of a mass of one
 _TOLERANCE = 1e-14
-#: how far the mass is from one where it was not seen at all
-_MISSED = 0.5
+#: how far the mass is from one where it was not seen at all, and at how many such θ quantiles are asked for at once
+_MISSED, _MOST_MISSED = 0.5, 256
 #: halvings: a support that ends at 0 leaves a cell of 2⁻⁴⁴·1e-45 of the bounds to the atom, 194 halvings away
 _DEPTH = 220
 #: a matrix of them for a block of 128 θ takes 61 MB
@@ -162,10 +162,11 @@ def _refine(
             return law
         if worst.size == 0:
             tilts = tilts_of(law.s[0], weights, tilt, steepest)
-        missed = defect > _MISSED
-        missed[chosen] |= defect[chosen] >= LARGEST_DEFECT
-        if np.any(missed):
-            first = _with_quantiles(population, first, thetas[missed])
+        stuck = chosen[defect[chosen] >= LARGEST_DEFECT]
+        if stuck.size:  # panels were halved for it, and no node of any has seen its law
+            missed = np.flatnonzero(defect > _MISSED)
+            some = missed[np.linspace(0, missed.size - 1, min(missed.size, _MOST_MISSED)).astype(int)]
+            first = _with_quantiles(population, first, thetas[np.union1d(stuck, some)])
         chosen = np.unique(np.concatenate([chosen, worst]))
     raise AccuracyError(
         f"the law of a record of {population.name} on {statistic.bounds} cannot be integrated to {LARGEST_DEFECT:g}; "
