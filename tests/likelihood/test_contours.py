@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
-from scipy import integrate, optimize, stats
+from scipy import integrate, optimize, special, stats
 
 import confide as cf
 from confide._precision import float64
 from confide.likelihood.inversion.frequencies import plan
+from confide.likelihood.mean.at_once import invert_far
 from confide.likelihood.slow_inversion.contours import Record
 
 
@@ -71,3 +72,25 @@ def test_information_beside_narrow_noise():
     variance = np.exp(moments(0.7, 0.8)[1])
     expected = 20_000 * np.outer(slopes[:, 0], slopes[:, 0]) / variance
     np.testing.assert_allclose(found, expected, rtol=1e-3)
+
+
+@pytest.mark.parametrize("n", [2, 3, 400])
+@float64
+def test_values_far_out_under_gaussian_noise(n):
+    """The mean of exponential records has a gamma law: an integral over it in logarithms, to fifty spreads on both sides."""
+    rate, scale = 2.0, 0.05
+    model = cf.Model(
+        cf.populations.exponential(), cf.Channel(cf.Mean("x", bounds=(0, 30)), cf.Gaussian(scale=scale), n)
+    )
+    theta = np.asarray([[rate]])
+    (group,) = plan(model, theta, checked=False)
+    spread = np.sqrt(1 / (n * rate**2) + scale**2)
+    y = 1 / rate + spread * np.asarray([[-50.0, -12.0, -2.0, 0.0, 3.0, 8.0, 20.0]])
+    found, error = invert_far(group, theta, y, np.ones(y.shape, dtype=bool))
+    m, dm = np.linspace(0.0, 20.0, 2_000_001, retstep=True)
+    m, noise = m[1:], stats.norm(0.0, scale)
+    law = stats.gamma(n, scale=1 / (n * rate)).logpdf(m)
+    expected = [special.logsumexp(law + noise.logpdf(each - m)) + np.log(dm) for each in y[0]]
+    sure = error[0] < 1e-9
+    assert sure.sum() >= (6 if n == 400 else 0)  # few records end at 0 too abruptly for few frequencies and nodes
+    np.testing.assert_allclose(found[0, sure], np.asarray(expected)[sure], rtol=1e-9, atol=1e-7)

@@ -28,6 +28,9 @@ _SHORTER = 0.7
 _LEAST, _VANISHED = -1.0 + 1e-15, 1e-100
 #: steps to a saddlepoint that is known to some percent
 _NEWTON = 4
+#: the share of a tilted law that is nothing; and how much e^{κs} may change from a node to the next, in the exponent:
+#: sixteen nodes of a panel integrate e^{14}, and lie a tenth of it apart at most
+_UNSEEN, _GAP = 1e-12, 1.3
 
 
 def serves(transform: NoiseTransform | None) -> bool:
@@ -67,17 +70,16 @@ class _Turns:
 
 
 def invert_far(group: Group, thetas: Floats, y: Floats, asked: NDArray[np.bool_]) -> tuple[Floats, Floats]:
-    """log p and a bound on its error at those pairs of (B, Y) that are asked for: each has a step of its own.
-
-    For noise without poles.
+    """log p and a bound on its error at those pairs of (B, Y) that are asked for, under noise without poles.
 
     The law that is tilted to a value far from the mean is wider or narrower than the law itself, whose step then
-    aliases, or ends too early.
+    aliases, or ends too early: each pair has a step of its own.
     """
     many, model, n = len(thetas), group.model, float(group.inversion.n)
     reference, variance = float(group.inversion.reference), float(group.inversion.transform.variance)
-    weights = np.asarray(group.nodes(thetas).weights)
-    s = np.broadcast_to(np.asarray(group.nodes(thetas).s) - reference, weights.shape)
+    nodes = group.nodes(thetas)
+    weights = np.asarray(nodes.weights)
+    s = np.broadcast_to(np.asarray(nodes.s) - reference, weights.shape)
     atoms = atom_values(model.population, model.channel.statistic) - reference
     log_prob, error = np.full(y.shape, -np.inf), np.full(y.shape, np.inf)
     for row in range(many):
@@ -91,8 +93,18 @@ def invert_far(group: Group, thetas: Floats, y: Floats, asked: NDArray[np.bool_]
             contour = Contour(0, np.zeros(1, dtype=int), tau, 0.0, True)
             turns = _turns(FrequencyGrid(1.0 / (PER_SPREAD * spread)), group.inversion.frequencies, n, record.s)
             found = _Mean(group, record, turns).along(contour, values[column : column + 1])
-            log_prob[row, column], error[row, column] = found.log_prob[0], found.error[0]
+            if _resolved(record, tau / n):
+                log_prob[row, column], error[row, column] = found.log_prob[0], found.error[0]
     return log_prob, error
+
+
+def _resolved(record: Record, kappa: float) -> bool:
+    """Whether nodes follow the law that is tilted by e^{κs}, wherever that has mass: no step of the frequency tells."""
+    outside = np.flatnonzero(record.atom < 0)
+    order = outside[np.argsort(record.s[outside], kind="stable")]
+    seen = _tilted(record, kappa)[0][order] > _UNSEEN
+    gaps = np.diff(record.s[order])
+    return bool(np.all(abs(kappa) * gaps[seen[1:] | seen[:-1]] < _GAP))
 
 
 def _saddle(record: Record, tau: float, y: float, n: float, variance: float) -> tuple[float, float]:
