@@ -13,11 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from confide.errors import AccuracyError
 from confide.likelihood.inversion.atoms import atom_values
 from confide.likelihood.inversion.contour import FrequencyGrid, log_beyond
 from confide.likelihood.inversion.frequencies import PER_SPREAD, Group
 from confide.likelihood.noise.transform import GaussianTransform, LaplaceTransform, NoiseTransform
+from confide.likelihood.record_law.moments import nodes_at
 from confide.likelihood.slow_inversion.contours import Contour, Record, contours
+from confide.likelihood.slow_inversion.pairs import law_for_frequency
 
 Floats = NDArray[np.float64]
 Complexes = NDArray[np.complex128]
@@ -77,7 +80,15 @@ def invert_far(group: Group, thetas: Floats, y: Floats, asked: NDArray[np.bool_]
     """
     many, model, n = len(thetas), group.model, float(group.inversion.n)
     reference, variance = float(group.inversion.reference), float(group.inversion.transform.variance)
-    nodes = group.nodes(thetas)
+    steepest = float(np.max(np.abs(y - reference))) / (variance * n)
+    law = group.law
+    for frequency in (steepest, 0.1 * steepest, 0.01 * steepest):  # nodes that follow e^{ius} follow e^{us}
+        try:
+            law = law_for_frequency(group, thetas, frequency)
+            break
+        except AccuracyError:
+            continue
+    nodes = nodes_at(law, thetas)
     weights = np.asarray(nodes.weights)
     s = np.broadcast_to(np.asarray(nodes.s) - reference, weights.shape)
     atoms = atom_values(model.population, model.channel.statistic) - reference
